@@ -383,7 +383,7 @@ def fractions(random: Random) -> Drawn:
     return inputs, {**attributes, **places, "s": random.choice((12, 20, 22, 30))}
 
 
-def eighths(least: int) -> Callable[[Random], int]:
+def of_256(least: int) -> Callable[[Random], int]:
     return lambda random: random.choice((least, 1, 32768, random.randint(1, 600)))
 
 
@@ -448,8 +448,8 @@ DRAW: dict[str, Draw] = {
     "tflite.xnnpack_fully_connected": by_factors(fully_connected),
     "tflite.xnnpack_mul": with_factor(pairs(points="za zb zy", cut=True)),
     **dict.fromkeys(("tflite.xnnpack_add", "tflite.xnnpack_sub"), fractions),
-    "tflite.xnnpack_requantize": single("zx zy", m=eighths(1)),
-    "tflite.xnnpack_leaky_relu": single("zx zy", m=eighths(1), ma=eighths(-32767)),
+    "tflite.xnnpack_requantize": single("zx zy", m=of_256(1)),
+    "tflite.xnnpack_leaky_relu": single("zx zy", m=of_256(1), ma=of_256(-32767)),
     "tflite.xnnpack_mean": with_factor(reduction("int8", points="zx zy")),
     "tflite.xnnpack_resize_bilinear": resize_bilinear,
 }

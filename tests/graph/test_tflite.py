@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cvmgen import paths
 from cvmgen.api import Operators
 from cvmgen.errors import ModelError
 from cvmgen.graph import load
@@ -106,6 +107,10 @@ def test_kernels_of_others_do_not_give_the_same(libraries: dict[str, Operators])
     }
     own = {f"{name} {each}" for name in ("litert", "xnnpack") for each in changed_by(name)}
     assert differing >= own - {"xnnpack SUB"}, "none was found for SUB"
+
+
+def test_roundings_are_those_that_commands_know() -> None:
+    assert tuple(ROUNDINGS) == paths.ROUNDINGS[".tflite"]
 
 
 def changed_by(rounding: str) -> set[str]:

@@ -7,6 +7,7 @@ and so they do here.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from cvmgen.graph.tflite.convolutions import channel_scales
 from cvmgen.graph.tflite.file import FileTensor
 from cvmgen.graph.tflite.node import Node
 from cvmgen.graph.tflite.scales import padding_of, single
-from cvmgen.graph.values import Value
 
 
 def ratio(*parts: float) -> float:
@@ -31,8 +31,9 @@ def real_factors(node: Node, x: FileTensor, w: FileTensor, channels: int) -> tup
     """One factor for each channel."""
     (sx, _), (sy, _) = node.scale(x), node.scale(node.result())
     found = [ratio(sx, sw, sy) for sw in channel_scales(node, w, channels)]
-    if not all(0 < each < 256 for each in found):
-        node.refuse(f"XNNPACK takes scales up to 256, and {max(found)} is one")
+    for each in found:
+        if not 0 < each < 256:
+            node.refuse(f"XNNPACK takes factors above 0 and below 256, not {each}")
     return (np.array(found, np.float32),)
 
 
@@ -84,31 +85,25 @@ def mul(node: Node) -> int:
 
 
 def add(node: Node) -> int:
-    given = _fractions(node)
-    if given is None:
-        return pointwise.add(node)
-    given |= node.activation("AddOptions")
-    return node.step("xnnpack_add", node.given(0), node.given(1), **given)
+    return _of_fractions(node, "xnnpack_add", "AddOptions", pointwise.add)
 
 
 def sub(node: Node) -> int:
-    given = _fractions(node)
-    if given is None:
-        return pointwise.sub(node)
-    given |= node.activation("SubOptions")
-    return node.step("xnnpack_sub", node.given(0), node.given(1), **given)
+    return _of_fractions(node, "xnnpack_sub", "SubOptions", pointwise.sub)
 
 
-def _fractions(node: Node) -> dict[str, Value] | None:
-    """Both scales over that of the result, with as many bits as give the greater one 21."""
+def _of_fractions(node: Node, operator: str, table: str, beyond: Callable[[Node], int]) -> int:
+    """Both scales over that of the result, with as many bits as give the greater one 21; `beyond`
+    is what runs where XNNPACK takes no such scales."""
     (sa, za), (sb, zb) = node.scale(node.input(0)), node.scale(node.input(1))
     sy, zy = node.scale(node.result())
     scales = ratio(sa, sy), ratio(sb, sy)
     if not all(2.0**-10 <= each < 256 for each in scales):
-        return None
+        return beyond(node)
     shift = 21 - math.frexp(max(scales))[1]
     ma, mb = (round(each * 2.0**shift) for each in scales)
-    return {"za": za, "zb": zb, "zy": zy, "ma": ma, "mb": mb, "s": shift}
+    given = {"za": za, "zb": zb, "zy": zy, "ma": ma, "mb": mb, "s": shift}
+    return node.step(operator, node.given(0), node.given(1), **given, **node.activation(table))
 
 
 def quantize(node: Node) -> int:
@@ -119,7 +114,7 @@ def quantize(node: Node) -> int:
     factor = ratio(sx, sy)
     if not 2.0**-8 <= factor <= 128:
         return pointwise.quantize(node)
-    given = {"zx": zx, "zy": zy, "m": _in_eighths(factor)}
+    given = {"zx": zx, "zy": zy, "m": _in_256ths(factor)}
     return node.step("xnnpack_requantize", node.given(0), **given)
 
 
@@ -129,11 +124,11 @@ def leaky_relu(node: Node) -> int:
     below = single(above * single(node.option("LeakyReluOptions", "Alpha")))
     if not (2.0**-8 <= above <= 128 and -127.9998779296875 <= below <= 128 and abs(below) >= 2**-8):
         return pointwise.leaky_relu(node)
-    given = {"zx": zx, "zy": zy, "m": _in_eighths(above), "ma": _in_eighths(below)}
+    given = {"zx": zx, "zy": zy, "m": _in_256ths(above), "ma": _in_256ths(below)}
     return node.step("xnnpack_leaky_relu", node.given(0), **given)
 
 
-def _in_eighths(factor: float) -> int:
+def _in_256ths(factor: float) -> int:
     """With 8 bits behind the point; of two that are as near the even one."""
     return round(factor * 256)
 

@@ -9,7 +9,7 @@
      attr   m = 256 in [1, 32769)
      attr   ma = 256 in [-32767, 32769)
      output Y : int8[n...]
-     Y[d...] = of_eighths(x * (m if x >= 0 else ma), zy)
+     Y[d...] = from_256ths(x * (m if x >= 0 else ma), zy)
        where x = X[d...] - zx
      example xnnpack_leaky_relu([8, -8], ma=64) == [8, -2]
    } */
@@ -87,7 +87,7 @@ static void xnnpack_leaky_relu_Y_part(const void *context, int64_t low, int64_t 
     const xnnpack_leaky_relu_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
-    /* xnnpack_leaky_relu line 9: Y[d...] = of_eighths(x * (m if x >= 0 else ma), zy) where x =
+    /* xnnpack_leaky_relu line 9: Y[d...] = from_256ths(x * (m if x >= 0 else ma), zy) where x =
        X[d...] - zx */
     const int64_t zx = plan->zx, zy = plan->zy, m = plan->m, ma = plan->ma;
     CVMGEN_APART

@@ -8,7 +8,7 @@
      attr   zy = 0 in [-128, 128)
      attr   m = 256 in [1, 32769)
      output Y : int8[n...]
-     Y[d...] = of_eighths((X[d...] - zx) * m, zy)
+     Y[d...] = from_256ths((X[d...] - zx) * m, zy)
      example xnnpack_requantize([4, -6], zy=1) == [5, -5]
    } */
 #include "cvmgen_bound.h"
@@ -80,7 +80,7 @@ static void xnnpack_requantize_Y_part(const void *context, int64_t low, int64_t 
     const xnnpack_requantize_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
-    /* xnnpack_requantize line 8: Y[d...] = of_eighths((X[d...] - zx) * m, zy) */
+    /* xnnpack_requantize line 8: Y[d...] = from_256ths((X[d...] - zx) * m, zy) */
     const int64_t zx = plan->zx, zy = plan->zy, m = plan->m;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)

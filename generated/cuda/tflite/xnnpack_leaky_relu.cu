@@ -9,7 +9,7 @@
      attr   m = 256 in [1, 32769)
      attr   ma = 256 in [-32767, 32769)
      output Y : int8[n...]
-     Y[d...] = of_eighths(x * (m if x >= 0 else ma), zy)
+     Y[d...] = from_256ths(x * (m if x >= 0 else ma), zy)
        where x = X[d...] - zx
      example xnnpack_leaky_relu([8, -8], ma=64) == [8, -2]
    } */
@@ -26,7 +26,7 @@ tflite_xnnpack_leaky_relu_Y(const __grid_constant__ tflite_xnnpack_leaky_relu_Y_
                             const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, ma = values.ma;
     const int64_t n_size = values.n_size;
-    /* xnnpack_leaky_relu line 9: Y[d...] = of_eighths(x * (m if x >= 0 else ma), zy) where x =
+    /* xnnpack_leaky_relu line 9: Y[d...] = from_256ths(x * (m if x >= 0 else ma), zy) where x =
        X[d...] - zx */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {

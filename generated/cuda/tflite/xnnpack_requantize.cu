@@ -8,7 +8,7 @@
      attr   zy = 0 in [-128, 128)
      attr   m = 256 in [1, 32769)
      output Y : int8[n...]
-     Y[d...] = of_eighths((X[d...] - zx) * m, zy)
+     Y[d...] = from_256ths((X[d...] - zx) * m, zy)
      example xnnpack_requantize([4, -6], zy=1) == [5, -5]
    } */
 #include "cvmgen_cuda.h"
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_xnnpack_requantize_Y(const __grid_constant__ tflite_xnnpack_requantize_Y_values values,
                             const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, n_size = values.n_size;
-    /* xnnpack_requantize line 8: Y[d...] = of_eighths((X[d...] - zx) * m, zy) */
+    /* xnnpack_requantize line 8: Y[d...] = from_256ths((X[d...] - zx) * m, zy) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
