@@ -12,7 +12,10 @@ SYSTEM_TESTS = {
     "dotprod": "(getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0",
     **{
         name: f'cvmgen_x86_has("{name}")'
-        for name in ("avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni")
+        for name in (
+            *("avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni"),
+            *("amx_tile", "amx_int8"),
+        )
     },
 }
 
@@ -22,7 +25,9 @@ def variant_values(intrinsic: Intrinsic) -> Mapping[str, object]:
     attribute of a function and as a test."""
     return {
         "tile_columns": CODE[intrinsic.meaning.name].columns,
-        "features": {name: ",".join(each) for name, each in intrinsic.variants.items()},
+        "features": {
+            name: ",".join(each).replace("_", "-") for name, each in intrinsic.variants.items()
+        },
         "there": {name: test(each) for name, each in intrinsic.variants.items()},
     }
 

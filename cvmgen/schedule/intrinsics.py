@@ -34,9 +34,11 @@ FEATURES = (
     "avx512bw",
     "avx512vl",
     "avx512vnni",
+    "amx_tile",
+    "amx_int8",
     "dotprod",
 )
-"""What variants may ask of a processor, as GCC names it: x86, then ARM."""
+"""What variants may ask of a processor, as GCC names it but for hyphens: x86, then ARM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ DOT4 = Code(
     4,
     128,
     (
+        "avx512amx",
         "avx512vnni",
         "avx2",
         "neon_dot",

@@ -86,6 +86,8 @@ TRUSTED: Mapping[str, str] = {
     "come to its blocks are looked at; it is open if they do not come to all of them",
     "clang": "that the modules which it makes of the unmodified C mean what the C says; and of the "
     "compiler that makes the library, that its machine code does",
+    "matrices": "that the register tile for AMX, which the machine on terms does not know, "
+    "gives what the others do: every variant is compared with the definition in tests",
     "solvers": "z3 and cvc5 where both proved it; the one that is named where it is alone",
     "descriptions": "what the helpers of CUDA, the threads of C and its questions to the processor "
     "do is described by hand, with digests of the helpers' texts",

@@ -39,7 +39,7 @@ typedef struct cvmgen_tile {
     int64_t panel_count;
     int32_t zero; /* the sums of a panel times 128 + zero are what products are too large by */
     bool turned;
-    bool elements; /* rows hold elements as they are; only where cvmgen_takes_elements() */
+    bool elements; /* rows hold elements as they are; only where cvmgen_takes_elements(false) */
 } cvmgen_tile;
 
 #ifdef __cplusplus
@@ -48,8 +48,9 @@ extern "C" {
 /* Compute a block of totals. Blocks of 8 rows and more, and of 2 panels or more, are fast, and so is
    a single row. */
 void cvmgen_run_tile(const cvmgen_tile *tile);
-/* Whether the variant in use reads elements too, a little slower than bytes that are 128 above. */
-bool cvmgen_takes_elements(void);
+/* Whether the variant in use reads elements too: a little slower than bytes that are 128 above, or
+   as fast. */
+bool cvmgen_takes_elements(bool as_fast);
 
 /* Put to[j * to_step + i] = from[i * from_step + j] ^ flip for 0 <= i < rows, 0 <= j < columns. */
 void cvmgen_turn_bytes(uint8_t *to, int64_t to_step, const int8_t *from, int64_t from_step,

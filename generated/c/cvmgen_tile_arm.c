@@ -61,7 +61,7 @@ static bool neon_dot_there(void) { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) 
 
 const cvmgen_variant_row cvmgen_arm_variants[] = {
 #ifdef CVMGEN_ARM
-    {"neon_dot", neon_dot_there, neon_dot_run, false},
+    {"neon_dot", neon_dot_there, neon_dot_run, CVMGEN_NOT_TAKEN},
 #endif
-    {NULL, NULL, NULL, false},
+    {NULL, NULL, NULL, CVMGEN_NOT_TAKEN},
 };

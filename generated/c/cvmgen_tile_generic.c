@@ -55,9 +55,9 @@ static bool generic_plain_there(void) { return true; }
 
 const cvmgen_variant_row cvmgen_generic_variants[] = {
 #ifdef CVMGEN_X86
-    {"generic_avx512vnni", generic_avx512vnni_there, generic_avx512vnni_run, false},
-    {"generic_avx2", generic_avx2_there, generic_avx2_run, false},
+    {"generic_avx512vnni", generic_avx512vnni_there, generic_avx512vnni_run, CVMGEN_NOT_TAKEN},
+    {"generic_avx2", generic_avx2_there, generic_avx2_run, CVMGEN_NOT_TAKEN},
 #endif
-    {"generic_plain", generic_plain_there, generic_plain_run, false},
-    {NULL, NULL, NULL, false},
+    {"generic_plain", generic_plain_there, generic_plain_run, CVMGEN_NOT_TAKEN},
+    {NULL, NULL, NULL, CVMGEN_NOT_TAKEN},
 };

@@ -29,11 +29,12 @@
 
 #define COLUMNS CVMGEN_TILE_COLUMNS
 
+typedef enum cvmgen_taken { CVMGEN_NOT_TAKEN, CVMGEN_SLOWER, CVMGEN_AS_FAST } cvmgen_taken;
 typedef struct cvmgen_variant_row {
     const char *name;
     bool (*there)(void);
     void (*run)(const cvmgen_tile *tile);
-    bool elements; /* whether rows may hold them */
+    cvmgen_taken elements; /* whether rows may hold them */
 } cvmgen_variant_row;
 
 /* Those of a kind of processor, the best first; behind the last one without a name. */

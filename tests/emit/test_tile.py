@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,3 +82,25 @@ def test_the_environment_names_a_variant(
     monkeypatch.setenv("CVMGEN_VARIANT", name)
     chosen, best = variants(shown)
     assert chosen.startswith(wanted) if wanted else chosen == best
+
+
+CROWDED = """\
+#define _DEFAULT_SOURCE
+#include "cvmgen_tile.h"
+#include <signal.h>
+#include <stdio.h>
+static char small[8192]; /* has room for all registers but those that are matrices */
+int main(void) {
+    const stack_t stack = {.ss_sp = small, .ss_size = sizeof small};
+    if (sigaltstack(&stack, NULL)) return 1;
+    puts(cvmgen_variant());
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux gives matrices to those who ask")
+def test_a_refusal_of_matrices_leaves_the_next_variant(tmp_path: Path) -> None:
+    (tmp_path / "crowded.c").write_text(CROWDED)
+    crowded = compiled(tmp_path, c_compiler().command, "-O0", program=tmp_path / "crowded.c")
+    assert variants(str(crowded)) != ["avx512amx"]

@@ -40,8 +40,9 @@ static int differs(const cvmgen_tile *tile, int64_t size) {
 /* A tile of random size with the largest and smallest elements among random ones. */
 static int tries(void) {
     int64_t rows[40], runs[9];
-    const int64_t row_count = 1 + below(40), panel_count = 1 + below(9), run_quads = 1 + below(12);
-    const int64_t run_count = 1 + below(9), length = 256 + 4 * run_quads;
+    const int64_t row_count = 1 + below(40), panel_count = 1 + below(9);
+    const int64_t run_quads = 1 + below(below(16) ? 12 : 80), run_count = 1 + below(9);
+    const int64_t length = 256 + 4 * run_quads, apart = below(2) ? 1 + below(3) : 0;
     const int64_t size = cvmgen_panel_bytes(run_count * run_quads);
     const bool turned = below(2);
     const int64_t step = (turned ? row_count : 16 * panel_count) + below(5);
@@ -51,7 +52,7 @@ static int tries(void) {
     int32_t *totals = malloc((size_t)(lines * step) * sizeof *totals);
     int bad;
     for (int64_t i = 0; i < length; ++i) x[i] = (uint8_t)(below(4) ? below(256) : below(2) * 255);
-    for (int64_t i = 0; i < row_count; ++i) rows[i] = below(129);
+    for (int64_t i = 0; i < row_count; ++i) rows[i] = apart ? i * apart : below(129);
     for (int64_t i = 0; i < run_count; ++i) runs[i] = below(129);
     for (int64_t i = 0; i < panel_count * size; ++i)
         panels[i] = (int8_t)(below(4) ? below(256) - 128 : below(2) * 255 - 128);
@@ -67,7 +68,7 @@ static int tries(void) {
     memset(totals, 255, (size_t)(lines * step) * sizeof *totals);
     const cvmgen_tile tile = {x,      rows, runs,      run_count,   run_quads, panels,
                               totals, step, row_count, panel_count, (int32_t)zeros[below(7)],
-                              turned, cvmgen_takes_elements() && below(2)};
+                              turned, cvmgen_takes_elements(false) && below(2)};
     cvmgen_run_tile(&tile);
     bad = differs(&tile, size);
     free(x);

@@ -15,7 +15,7 @@ from cvmgen.schedule.schedules import packaged
 
 DOT4 = packaged().intrinsics["dot4"]
 COLUMNS, DEPTH = DOT4.packed["C"], DOT4.packed["K"]
-SIZES = [(1, 1, 1), (3, 16, 4), (17, 20, 7), (5, 70, 64), (40, 33, 30)]
+SIZES = [(1, 1, 1), (3, 16, 4), (17, 20, 7), (5, 70, 64), (40, 33, 70)]
 
 
 class Tile(ctypes.Structure):
@@ -26,7 +26,8 @@ class Tile(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("run_count", "run_quads")),
         *((name, ctypes.c_void_p) for name in ("panels", "totals")),
         *((name, ctypes.c_int64) for name in ("step", "row_count", "panel_count")),
-        ("turned", ctypes.c_bool),
+        ("zero", ctypes.c_int32),
+        *((name, ctypes.c_bool) for name in ("turned", "elements")),
     )
 
 
@@ -65,7 +66,7 @@ def test_dot4(generated: Path, rows: int, columns: int, depth: int) -> None:
         totals = np.zeros((rows, panels * COLUMNS), np.int32)
         tile = Tile(
             image.ctypes.data, offsets.ctypes.data, start.ctypes.data, 1, quads,
-            memory.ctypes.data, totals.ctypes.data, totals.shape[1], rows, panels, False,
+            memory.ctypes.data, totals.ctypes.data, totals.shape[1], rows, panels, 0, False, False,
         )  # fmt: skip
         library.cvmgen_run_tile(ctypes.byref(tile))
         assert np.array_equal(totals[:, :columns], wanted), variant

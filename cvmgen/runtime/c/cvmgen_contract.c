@@ -352,9 +352,10 @@ static bool contract(plan *kept, cvmgen_factor x, cvmgen_factor w, work *todo,
     const int64_t bytes = first.batches * cvmgen_places_of(g, first.lines) * g->bytes[0] + 64;
     const int64_t narrow_bytes = cvmgen_max_i64(x.wide ? given->x_count : 0,
                                                 w.wide && !space->packed ? given->w_count : 0);
-    /* What each thread would stage is not divided among them, and one alone is no faster with it. */
-    todo->in_place = todo->threads && g->rows >= ROW_STEP && cvmgen_lies_staged(g) &&
-                     cvmgen_takes_elements();
+    /* What each thread would stage is not divided among them; one alone gains nothing where reading
+       elements is slower. */
+    todo->in_place = g->rows >= ROW_STEP && cvmgen_lies_staged(g) &&
+                     cvmgen_takes_elements(!todo->threads || cvmgen_thread_count() == 1);
     if (todo->in_place)
         todo->copies = 0;
     else if (todo->threads && bytes <= COPIED_BYTES)

@@ -46,12 +46,14 @@ int cvmgen_use_variant(const char *name) {
     chosen = found;
     return CVMGEN_OK;
 }
-bool cvmgen_takes_elements(void) { return current_variant()->elements; }
+bool cvmgen_takes_elements(bool as_fast) {
+    return current_variant()->elements >= (as_fast ? CVMGEN_AS_FAST : CVMGEN_SLOWER);
+}
 void cvmgen_run_tile(const cvmgen_tile *tile) {
     const cvmgen_variant_row *row = current_variant();
-    if (tile->elements && !row->elements) { /* another thread has just chosen another variant */
+    if (tile->elements && row->elements == CVMGEN_NOT_TAKEN) { /* another thread has just chosen another variant */
         row = next_variant(NULL);
-        while (!row->elements) row = next_variant(row);
+        while (row->elements == CVMGEN_NOT_TAKEN) row = next_variant(row);
     }
     row->run(tile);
 }

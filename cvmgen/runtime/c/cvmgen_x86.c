@@ -1,5 +1,6 @@
 /* What an x86 processor has: the processor itself is asked, since some compilers' libraries do not
    know. */
+#define _DEFAULT_SOURCE /* syscall() */
 #include "cvmgen_x86.h"
 
 #ifdef CVMGEN_X86
@@ -7,17 +8,34 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xe6 }; /* what the system keeps of a thread that waits */
+/* What the system keeps of a thread that waits: vectors, and matrices. */
+enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xe6, SAVES_TMM = 0x60000 };
+
+#ifdef CVMGEN_AMX
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux gives a process matrices when it asks for them: all its threads, those to come too. It
+   refuses where a thread would have no room for them on a stack for signals. */
+static bool may_use_matrices(void) {
+    const long ask = 0x1023, matrices = 18; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    return syscall(SYS_arch_prctl, ask, matrices) == 0;
+}
+#else
+static bool may_use_matrices(void) { return false; }
+#endif
 
 bool cvmgen_x86_has(const char *feature) {
-    /* A bit of EBX or of ECX, as CPUID gives them for leaf 7. XGETBV tells what is saved, where the
+    /* A bit of EBX, ECX or EDX, as CPUID gives them for leaf 7. XGETBV tells what is saved, where the
        OSXSAVE of leaf 1 says that it may be asked. */
-    static const struct { const char *name; unsigned ebx, ecx, saved; } features[] = {
-        {"avx2", 1u << 5, 0, SAVES_YMM},
-        {"avx512f", 1u << 16, 0, SAVES_ZMM},
-        {"avx512bw", 1u << 30, 0, SAVES_ZMM},
-        {"avx512vl", 1u << 31, 0, SAVES_ZMM},
-        {"avx512vnni", 0, 1u << 11, SAVES_ZMM},
+    static const struct { const char *name; unsigned ebx, ecx, edx, saved; } features[] = {
+        {"avx2", 1u << 5, 0, 0, SAVES_YMM},
+        {"avx512f", 1u << 16, 0, 0, SAVES_ZMM},
+        {"avx512bw", 1u << 30, 0, 0, SAVES_ZMM},
+        {"avx512vl", 1u << 31, 0, 0, SAVES_ZMM},
+        {"avx512vnni", 0, 1u << 11, 0, SAVES_ZMM},
+        {"amx_tile", 0, 0, 1u << 24, SAVES_TMM},
+        {"amx_int8", 0, 0, 1u << 25, SAVES_TMM},
     };
     const unsigned osxsave = 1u << 27;
     unsigned eax, ebx, ecx, edx, saved;
@@ -28,7 +46,9 @@ bool cvmgen_x86_has(const char *feature) {
         if (strcmp(features[i].name, feature) == 0)
             return (saved & features[i].saved) == features[i].saved &&
                    (ebx & features[i].ebx) == features[i].ebx &&
-                   (ecx & features[i].ecx) == features[i].ecx;
+                   (ecx & features[i].ecx) == features[i].ecx &&
+                   (edx & features[i].edx) == features[i].edx &&
+                   (features[i].saved != SAVES_TMM || may_use_matrices());
     return false;
 }
 #else
