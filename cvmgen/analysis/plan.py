@@ -16,7 +16,7 @@ class Field:
     """A member of the plan."""
 
     name: str
-    type: str  # int64_t, double, bool or cvmgen_list
+    type: str  # int64_t, double, bool, cvmgen_list or cvmgen_reals
 
 
 def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ...]:

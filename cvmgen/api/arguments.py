@@ -92,7 +92,9 @@ class Arguments:
         words = attribute.words
         if attribute.kind == "word" or (isinstance(value, str) and value in words):
             return attributes.word(operator, name, value, words)
-        if attribute.is_list or attribute.length is not None:
+        if attribute.kind == "real" and attribute.is_listed:
+            return attributes.reals(operator, name, value, attribute.length)
+        if attribute.is_listed:
             return attributes.integers(operator, name, value, attribute.length, words)
         if attribute.kind == "real":
             return attributes.real(operator, name, value)

@@ -36,6 +36,12 @@ class ListStruct(ctypes.Structure):
     _fields_ = (("length", ctypes.c_int64), ("at", ctypes.c_int64 * LIST_CAPACITY))
 
 
+class RealsStruct(ctypes.Structure):
+    """cvmgen_reals."""
+
+    _fields_ = (("length", ctypes.c_int64), ("at", ctypes.c_double * MAX_RANK))
+
+
 class ErrorStruct(ctypes.Structure):
     """cvmgen_error."""
 
@@ -272,9 +278,9 @@ def structure(info: OperatorInfo) -> type[ctypes.Structure]:
     for attribute in info.attributes:
         kind: Any = ctypes.c_double if attribute.kind == "real" else ctypes.c_int64
         if attribute.is_list:
-            kind = ListStruct
+            kind = RealsStruct if attribute.kind == "real" else ListStruct
         elif attribute.length is not None:
-            kind = ctypes.c_int64 * attribute.length
+            kind *= attribute.length
         elif attribute.optional:
             kind = ctypes.POINTER(kind)
         if attribute.kind != "word":

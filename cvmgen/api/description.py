@@ -60,7 +60,9 @@ def allowed_values(item: AttributeInfo) -> Iterator[str]:
     if item.kind == "bool":
         yield "truth value" if item.length is None and not item.is_list else "truth values"
     elif item.kind == "real":
-        yield f"a real number in {item.range}" if item.range else "a real number"
+        many = "" if item.length is None else f"{item.length} "
+        what = f"{many}real numbers" if item.is_listed else "a real number"
+        yield f"{what} in {item.range}" if item.range else what
     elif item.kind != "word":
         one = "integers" if item.is_list else "an integer"
         many = one if item.length is None else f"{item.length} integers"

@@ -39,6 +39,10 @@ class AttributeInfo:
     words: tuple[str, ...]
 
     @property
+    def is_listed(self) -> bool:
+        return self.is_list or self.length is not None
+
+    @property
     def word_member(self) -> str:
         """The member of the C structure that tells which word was given."""
         return self.name if self.kind == "word" else f"{self.name}_word"

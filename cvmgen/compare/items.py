@@ -186,6 +186,8 @@ class Items(ExpressionReader):
         return t.FALSE if name in self.left_away else super().present(name)
 
     def given(self, item: f.Attribute) -> Value:
+        if item.kind == "real" and item.is_listed:
+            raise Unread
         key, low, high = ("attribute", item.name), ATTRIBUTE_LOW, ATTRIBUTE_HIGH - 1
         if item.components:
             places = range(len(item.components))

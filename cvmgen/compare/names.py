@@ -250,9 +250,10 @@ def kind_text(item: f.Attribute) -> str:
     kind = {"int": "a number", "real": "a real number", "bool": "a condition", "word": "a word"}[
         item.kind
     ]
+    numbers = "real numbers" if item.kind == "real" else "numbers"
     if item.components:
-        return f"{len(item.components)} numbers"
-    return "a list of numbers" if item.is_list else kind
+        return f"{len(item.components)} {numbers}"
+    return f"a list of {numbers}" if item.is_list else kind
 
 
 def default_text(item: f.Attribute) -> str:

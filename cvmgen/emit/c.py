@@ -14,6 +14,7 @@ from cvmgen.emit.prepare import prepare_lines
 from cvmgen.emit.render import render_template
 from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import C_TYPES
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.signatures import workspaces
@@ -100,9 +101,11 @@ class CEmitter(NestEmitter):
         lines += wrapped_declarations(
             "bool", [c_identifier(f.name) for f in self.fields if f.type == "bool"]
         )
-        lists = [c_identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]
+        lists = [c_identifier(f.name) for f in self.fields if f.type == C_TYPES["list"]]
+        reals = [c_identifier(f.name) for f in self.fields if f.type == C_TYPES["reals"]]
         shapes = [f"{name}_shape" for name in self.operator.output_names]
         lines += wrapped_declarations("cvmgen_list", list(dict.fromkeys([*shapes, *lists])))
+        lines += wrapped_declarations(C_TYPES["reals"], reals)
         return (
             [*lines, "int types; /* the row of the element types */"]
             if self.types.tensors

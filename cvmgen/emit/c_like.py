@@ -122,8 +122,10 @@ class CPrinter:
             case i.PrecisionOf(tensor=tensor, which=which):
                 suffix = "" if which is None else f"[{self.expr(which)}]"
                 return f"{tensor}_precision{suffix}", PRIMARY
-            case i.Convert("f64", i.Var(name=name) as attribute) if name in self.doubles:
-                return self.leveled(attribute)
+            case i.Convert(
+                "f64", (i.Var(name=name) | i.Item(sequence=i.Var(name=name))) as own
+            ) if name in self.doubles:
+                return self.leveled(own)
             case i.Convert(type=type_name, operand=operand):
                 return self.convert(type_name, operand)
             case i.Member(structure=i.Var(name=pointer), name=name) if pointer in self.pointers:
@@ -388,7 +390,7 @@ class CPrinter:
     def let(self, statement: i.Let) -> list[str]:
         type_name = MACHINE_TYPES[statement.type]
         constant = "" if statement.name in self.changing else "const "
-        if statement.type == "list":
+        if statement.type in ("list", "reals"):
             return self.list_let(statement)
         return [
             f"{constant}{type_name} {self.named(statement.name)} = {self.expr(statement.value)};"
@@ -397,11 +399,12 @@ class CPrinter:
     changing: frozenset[str] = frozenset()
 
     def list_let(self, statement: i.Let) -> list[str]:
-        if isinstance(statement.value, i.ListOf) and statement.value.entries:
-            values = ", ".join(self.expr(value) for value, _ in statement.value.entries)
-            length = len(statement.value.entries)
-            return [f"const cvmgen_list {self.named(statement.name)} = {{{length}, {{{values}}}}};"]
-        return [f"cvmgen_list {self.named(statement.name)} = {self.expr(statement.value)};"]
+        kind, value = MACHINE_TYPES[statement.type], statement.value
+        if isinstance(value, i.ListOf) and value.entries:
+            values = ", ".join(self.expr(entry) for entry, _ in value.entries)
+            made = f"{{{len(value.entries)}, {{{values}}}}}"
+            return [f"const {kind} {self.named(statement.name)} = {made};"]
+        return [f"{kind} {self.named(statement.name)} = {self.expr(value)};"]
 
     def accumulate(self, statement: i.Accumulate) -> str:
         name, value = self.named(statement.name), statement.value

@@ -14,6 +14,7 @@ from cvmgen.emit.c_tiles import TilePrinter
 from cvmgen.emit.c_types import TypesPrinter
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import LISTS
 from cvmgen.schedule.gpu.mapped import KernelParameter
 from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name
 from cvmgen.schedule.signatures import c_parameters, tensor_parameters, tile_parameters
@@ -128,8 +129,8 @@ class NestEmitter:
             lines += wrapped_declarations(f"const {kind}", [f"{n} = plan->{n}" for n in names])
         for f in fields:
             name = c_identifier(f.name)
-            if f.type == "cvmgen_list":
-                lines.append(f"const cvmgen_list *const {name} = &plan->{name};")
+            if f.type in LISTS:
+                lines.append(f"const {f.type} *const {name} = &plan->{name};")
             elif f.type == "bool":
                 lines.append(f"const bool {name} = plan->{name};")
         return lines or ["(void)plan;"]

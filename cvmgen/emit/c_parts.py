@@ -13,6 +13,7 @@ from cvmgen.emit.c_text import versions, wrapped_declarations, wrapped_list
 from cvmgen.emit.lines import indented
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import LISTS
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.outline import OutlinedPart, Total, call_name
 
@@ -46,7 +47,7 @@ class FunctionPrinter(KernelPrinter):
     ) -> None:
         captures = () if part is None else part.captures
         lists = [each.name for each in captures if each.kind == "list"]
-        lists += [each.name for each in frame.fields(body) if each.type == "cvmgen_list"]
+        lists += [each.name for each in frame.fields(body) if each.type in LISTS]
         super().__init__(program, body, lists)
         self.arrays |= {each.name for each in captures if each.kind == "array"}
         self.frame, self.body = frame, body

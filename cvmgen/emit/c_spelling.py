@@ -25,6 +25,7 @@ MACHINE_TYPES = {
     "bool": "bool",
     "int": "int64_t",
     "list": "cvmgen_list",
+    "reals": "cvmgen_reals",
     "totals": "int32_t *const",
     "vector": "auto",
     "auto": "auto",

@@ -11,6 +11,7 @@ from cvmgen.emit.c_text import signature, wrapped_declarations, wrapped_list
 from cvmgen.emit.cuda_kernels import HEADERS, CudaKernelPrinter, called_helpers
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import LISTS
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter
 from cvmgen.schedule.kernels import DeviceFamily
@@ -88,19 +89,19 @@ def unpacked_fields(fields: Iterable[Field], short: Container[str]) -> list[str]
         "int32_t": [],
         "double": [],
         "bool": [],
-        "cvmgen_list": [],
     }
-    for field in fields:
+    fields = list(fields)
+    for field in (each for each in fields if each.type not in LISTS):
         narrow = field.type == "int64_t" and field.name in short
         kinds["int32_t" if narrow else field.type].append(c_identifier(field.name))
-    lists = kinds.pop("cvmgen_list")
     lines = []
     for kind, names in kinds.items():
         cast = "(int32_t)" if kind == "int32_t" else ""
         lines += wrapped_declarations(
             f"const {kind}", [f"{name} = {cast}values.{name}" for name in names]
         )
-    return [*lines, *(f"const cvmgen_list &{name} = values.{name};" for name in lists)]
+    lists = ((each.type, c_identifier(each.name)) for each in fields if each.type in LISTS)
+    return [*lines, *(f"const {kind} &{name} = values.{name};" for kind, name in lists)]
 
 
 def template(frames: Sequence[KernelTexts], family: DeviceFamily) -> list[str]:

@@ -59,6 +59,8 @@ class HostPrinter(CPrinter):
                 return [f"{self.plan}{name} = {value};" for name, value in pairs]
             case i.Let(name=name, type="list", value=value):
                 return self.list_into(name, value, f"cvmgen_list {c_identifier(name)}")
+            case i.Let(type="reals"):
+                return self.list_let(statement)
             case i.Assign(name=name, value=i.ListOf() as value):
                 return self.list_into(name, value, "")
             case i.Merge():
@@ -220,8 +222,9 @@ class HostPrinter(CPrinter):
             return "%s", f"{text}.text", text
         value = shown.value
         match shown.kind:
-            case "list":
-                text = f"cvmgen_list_text({self.pointer(value)})"
+            case "list" | "reals":
+                function = "reals_text" if shown.kind == "reals" else "list_text"
+                text = f"cvmgen_{function}({self.pointer(value)})"
             case "lists":
                 text = f"cvmgen_shapes_text({self.expr(value)}, {self.expr(value)}_count)"
             case "precision":

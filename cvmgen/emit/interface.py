@@ -18,6 +18,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.escape import in_c_comment
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import C_TYPES
 from cvmgen.ir.text import text
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Attribute, Operator
@@ -121,15 +122,15 @@ def attribute_members(operator: Operator, attribute: Attribute) -> list[str]:
 
 def attribute_member(attribute: Attribute) -> str:
     name = attribute.name
+    number = "double" if attribute.kind == "real" else "int64_t"
     note = f" /* in {in_c_comment(attribute.interval_text)} */" if attribute.interval_text else ""
     if attribute.components:
         names = ", ".join(attribute.components)
         text = f"({names})" + (f" in {attribute.interval_text}" if attribute.interval_text else "")
-        return f"int64_t {name}[{len(attribute.components)}]; /* {in_c_comment(text)} */"
-    number = "double" if attribute.kind == "real" else "int64_t"
+        return f"{number} {name}[{len(attribute.components)}]; /* {in_c_comment(text)} */"
     if attribute.is_list:
         absent = " /* length -1: not given */" if attribute.optional else note
-        return f"cvmgen_list {name};{absent}"
+        return f"{C_TYPES['reals' if attribute.kind == 'real' else 'list']} {name};{absent}"
     if attribute.optional:
         return f"const {number} *{name}; /* NULL: not given */"
     return f"{number} {name};{note}"

@@ -92,6 +92,8 @@ class HostText:
         match pieces:
             case ():
                 return '""'
+            case (h.ShownValue(value=value, kind="reals"),):
+                return f"support.reals_text({self.printer.expr(value)})"
             case (h.ShownValue(value=value),):
                 return f"support.real_text({self.printer.expr(value)})"
             case _:

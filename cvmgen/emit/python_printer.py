@@ -230,8 +230,9 @@ class PythonPrinter(Imports):
                 return None
 
     def is_real(self, value: i.Expr) -> bool:
-        """Whether a value is a real attribute."""
-        return isinstance(value, i.Var) and value.name in self.operator.real_attributes
+        """Whether a value is a real attribute, or an entry of one."""
+        own = value.sequence if isinstance(value, i.Item) else value
+        return isinstance(own, i.Var) and own.name in self.operator.real_attributes
 
     def call(self, expr: i.Call) -> tuple[str, int]:
         arguments = ", ".join(self.expr(argument) for argument in expr.arguments)

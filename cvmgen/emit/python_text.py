@@ -48,9 +48,10 @@ def definition(name: str, parameters: list[str]) -> str:
 
 def attribute_doc(attribute: Attribute) -> str:
     """What a docstring says of an attribute."""
-    kind = "list of int" if attribute.is_list else attribute.kind
+    kind = f"list of {attribute.kind}" if attribute.is_list else attribute.kind
     if attribute.components:
         kind = f"({', '.join(attribute.components)})"
+        kind += " of real" if attribute.kind == "real" else ""
     text = kind + (f" in {attribute.interval_text}" if attribute.interval_text else "")
     if attribute.words:
         *before, last = [text] * attribute.numbers_or_word + [*map(literal, attribute.words)]

@@ -76,6 +76,11 @@ def with_host_part(
     return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
 
 
+# The C types of values of the host; of all others int64_t.
+C_TYPES = {"list": "cvmgen_list", "reals": "cvmgen_reals", "bool": "bool", "f64": "double"}
+LISTS = (C_TYPES["list"], C_TYPES["reals"])
+
+
 def shape_name(output: str) -> str:
     """The host variable that holds the extents of an output."""
     return f"{output}_shape"
@@ -97,9 +102,7 @@ def host_types(program: i.Program) -> dict[str, str]:
                 case i.TakeAttribute(attribute=attribute):
                     types.update(attribute_types(attribute))
                 case i.Let(name=name, type=kind):
-                    types[name] = {"list": "cvmgen_list", "bool": "bool", "f64": "double"}.get(
-                        kind, "int64_t"
-                    )
+                    types[name] = C_TYPES.get(kind, "int64_t")
                 case i.SetOutput(tensor=tensor, precision=precision):
                     types[f"{tensor}_shape"] = "cvmgen_list"
                     if precision is not None:
@@ -120,9 +123,9 @@ def host_types(program: i.Program) -> dict[str, str]:
 
 def attribute_types(attribute: Attribute) -> dict[str, str]:
     scalar = {"bool": "bool", "real": "double"}.get(attribute.kind, "int64_t")
-    whole = attribute.is_list or attribute.components
+    listed = C_TYPES["reals" if attribute.kind == "real" else "list"]
     own, *others = attribute.bound_names
-    types = {**dict.fromkeys(others, scalar), own: "cvmgen_list" if whole else scalar}
+    types = {**dict.fromkeys(others, scalar), own: listed if attribute.is_listed else scalar}
     if attribute.optional:
         types[f"has_{attribute.name}"] = "bool"
     return types

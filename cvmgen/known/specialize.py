@@ -185,7 +185,9 @@ class Specializer:
         if attribute.numbers_or_word:
             self.bind(**{attribute.word_name: i.ZERO})
         found: Value
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and attribute.kind == "real":
+            found = tuple(i.Real(repr(float(entry))) for entry in value)
+        elif isinstance(value, tuple):
             found = known_list(value)
         elif isinstance(value, float) or (attribute.kind == "real" and value is not None):
             found = i.Real(repr(float(value)))

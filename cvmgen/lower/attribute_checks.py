@@ -9,9 +9,9 @@ from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.visit import fresh
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.spec.attribute_words import word_rule
-from cvmgen.spec.formula import Attribute, Operator
+from cvmgen.spec.formula import Operator
 
 Terms = Sequence[tuple[str, i.Expr, str]]
 
@@ -25,15 +25,20 @@ def attribute_checks(
 ) -> Iterator[i.Stmt]:
     """What is done about an attribute; `used` are the names that something reads later."""
     if objects:
-        return OfObjects(statement, terms).lowered()
+        return OfObjects(statement, terms, taken).lowered()
     return OfStructures(statement, terms, used, taken).lowered()
 
 
 class OfObjects:
     """Functions of the run time convert values of any kind, and refuse what is none."""
 
-    def __init__(self, statement: i.TakeAttribute, terms: Callable[[Terms], h.Text]) -> None:
-        self.statement, self.terms = statement, terms(statement.terms)
+    def __init__(
+        self,
+        statement: i.TakeAttribute,
+        terms: Callable[[Terms], h.Text],
+        taken: Collection[str],
+    ) -> None:
+        self.statement, self.terms, self.taken = statement, terms(statement.terms), taken
         self.attribute, self.span = statement.attribute, statement.span
 
     def lowered(self) -> Iterator[i.Stmt]:
@@ -50,7 +55,7 @@ class OfObjects:
             yield h.Unpack(attribute.components, i.Var(attribute.name), span=self.span)
 
     def converted(self) -> h.Check:
-        attribute, listed = self.attribute, is_list(self.attribute)
+        attribute, listed = self.attribute, self.attribute.is_listed
         function = {"int": "integer", "real": "real", "bool": "boolean"}.get(
             attribute.kind, attribute.kind
         )
@@ -65,10 +70,7 @@ class OfObjects:
     def in_range(self) -> Iterator[i.Stmt]:
         attribute = self.attribute
         if self.statement.inside is not None:
-            rule = rules.range_rule(attribute.range_text)
-            shown = (h.ShownValue(i.Var(attribute.name), "real"),)
-            refuse = h.Refuse(attribute.name, shown, (rule,), span=self.span)
-            yield i.If(i.Not(self.statement.inside), (refuse,), (), self.span)
+            yield self.real_in_range(self.statement.inside)
         if attribute.kind != "int":
             return
         value, more = i.Var(attribute.name), (self.terms,) if self.terms else ()
@@ -78,6 +80,20 @@ class OfObjects:
             yield i.If(i.Not(i.Given(attribute.word_name)), (check,), (), self.span)
         else:
             yield check
+
+    def real_in_range(self, inside: i.Expr) -> i.Stmt:
+        """The test of a real number, or of each of a list."""
+        name, span = self.attribute.name, self.span
+        shown = (h.ShownValue(i.Var(name), "reals" if self.attribute.is_listed else "real"),)
+        rule = rules.range_rule(self.attribute.range_text)
+        refuse = h.Refuse(name, shown, (rule,), span=span)
+        if self.attribute.is_listed:
+            whole, at = i.Var(name), fresh("at", {*self.taken})
+            over = i.Over(at, i.ZERO, i.Call("len", (whole,)))
+            number = self.attribute.number_name
+            entry = substitute(inside, {number: i.Item(whole, i.Var(at))})
+            inside = i.Fold("all", entry, (over,), None)
+        return i.If(i.Not(inside), (refuse,), (), span)
 
 
 class OfStructures:
@@ -200,14 +216,23 @@ class OfStructures:
 
     def components(self) -> Iterator[i.Stmt]:
         """The entries by their names, and the list where something reads it."""
+        real = self.attribute.kind == "real"
         names = [i.Var(each) for each in self.attribute.components]
         for at, each in enumerate(names):
-            yield self.let(each.name, self.or_zero(i.Item(self.member, i.Const(at))))
+            value = self.or_zero(i.Item(self.member, i.Const(at)))
+            yield self.let(each.name, value, "f64" if real else "int")
         if self.name in self.used:
             listed = i.ListOf(tuple((each, False) for each in names))
-            yield self.let(self.name, listed, "list")
-        shown = [piece for each in names for piece in (", ", h.ShownValue(each, "int"))]
-        yield self.test(self.numbers_given(self.outside(*names)), ("(", *shown[1:], ")"))
+            yield self.let(self.name, listed, "reals" if real else "list")
+        kind = "real" if real else "int"
+        shown = [piece for each in names for piece in (", ", h.ShownValue(each, kind))]
+        text = ("(", *shown[1:], *[","] * (len(names) == 1), ")")
+        inside = self.statement.inside
+        if not real:
+            yield self.test(self.numbers_given(self.outside(*names)), text)
+        elif inside is not None:
+            tests = tuple(i.Not(substitute(inside, {names[0].name: each})) for each in names)
+            yield self.test(i.Logic("or", tests), text)
 
     def listed(self) -> Iterator[i.Stmt]:
         attribute, whole = self.attribute, i.Var(self.name)
@@ -216,7 +241,8 @@ class OfStructures:
         if attribute.optional:
             given = i.Compare(">=", i.Call("len", (self.member,)), i.ZERO)
             yield self.let(f"has_{self.name}", given, "bool")
-        yield self.let(self.name, self.member, "list")
+        real = attribute.kind == "real"
+        yield self.let(self.name, self.member, "reals" if real else "list")
         if attribute.optional:
             yield i.If(i.Not(i.Var(f"has_{self.name}")), (empty,), (), self.span)
         if attribute.numbers_or_word:
@@ -224,18 +250,22 @@ class OfStructures:
         most = i.Compare(">", length, i.Call("max_rank", ()))
         test = i.Logic("or", (i.Compare("<", length, i.ZERO), most))
         yield self.refuse(test, (h.ShownValue(length, "int"), " entries"), rules.LIST_LIMIT)
-        each = self.test(self.outside(i.Item(whole, at)), (h.ShownValue(whole, "list"),))
-        yield i.Loop(at.name, i.ZERO, length, (each,), 0, self.span)
+        inside = self.statement.inside
+        if not real:
+            each = self.test(self.outside(i.Item(whole, at)), (h.ShownValue(whole, "list"),))
+            yield i.Loop(at.name, i.ZERO, length, (each,), 0, self.span)
+        elif inside is not None:
+            beyond = i.Not(substitute(inside, {self.name: i.Item(whole, at)}))
+            each = self.refuse(
+                beyond, (h.ShownValue(whole, "reals"),), rules.range_rule(attribute.range_text)
+            )
+            yield i.Loop(at.name, i.ZERO, length, (each,), 0, self.span)
 
 
 def ends_of_range(statement: i.TakeAttribute) -> tuple[i.Expr, i.Expr]:
     """The lower end of a range, and the upper one, exclusive."""
     low, high = i.Const(ATTRIBUTE_LOW), i.Const(ATTRIBUTE_HIGH)
     return statement.low or low, statement.high or high
-
-
-def is_list(attribute: Attribute) -> bool:
-    return attribute.is_list or bool(attribute.components)
 
 
 def terms_of(operator: Operator, terms: Terms, *, objects: bool = False) -> h.Text:
@@ -259,7 +289,7 @@ def named_term(
     if name not in words:
         return h.NamedTerm(name, h.ShownValue(value, kind), given)
     attribute = words[name]
-    numbers = h.ShownValue(value, "list" if is_list(attribute) else "int")
+    numbers = h.ShownValue(value, "list" if attribute.is_listed else "int")
     shown = h.ShownWord(
         value, attribute.word_name, attribute.words, numbers if attribute.numbers_or_word else None
     )

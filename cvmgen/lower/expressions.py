@@ -233,6 +233,8 @@ class Expressions:
                     return i.Fold(function, self.with_where(body, binders.condition), over, test)
             case n.Item(sequence=n.Apply() as chosen, index=index) if self.is_selected(chosen):
                 return replace(self.place(chosen).entry(self.expr(index)), span=expr.span)
+            case n.Item(sequence=n.Ref(name=name, role="reals"), index=index):
+                return i.Call("real", (i.Item(i.Var(name), self.expr(index), expr.span),))
             case n.Item(sequence=sequence, index=index):
                 return entry_of(self.expr(sequence), self.expr(index), expr.span)
             case n.Part(sequence=sequence, low=low, high=high):
@@ -407,8 +409,12 @@ class Expressions:
 
 
 def is_attribute(expr: n.Expr) -> bool:
-    """Whether an expression is a real attribute, which the host has as it is."""
-    return isinstance(expr, n.Ref) and expr.role == "real"
+    """Whether an expression is a real attribute, or an entry of one: the host has it as it is."""
+    match expr:
+        case n.Ref(role=role) | n.Item(sequence=n.Ref(role=role)):
+            return role in ("real", "reals")
+        case _:
+            return False
 
 
 def reads_optional(expr: i.Expr) -> bool:

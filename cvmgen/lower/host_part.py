@@ -16,7 +16,7 @@ from cvmgen.analysis.plan import plan_fields
 from cvmgen.dtypes import CVM, MAX_INPUTS, MAX_PRECISION
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import host_types, shape_name
+from cvmgen.ir.host import C_TYPES, host_types, shape_name
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild
@@ -29,6 +29,7 @@ from cvmgen.spec.formula import Input
 
 ZEROS: Mapping[str, i.Expr] = {
     "list": i.ListOf(()),
+    "reals": i.ListOf(()),
     "bool": i.Const(False),
     "int": i.ZERO,
     "f64": i.Real("0.0"),
@@ -141,7 +142,7 @@ class HostPart:
 
     def local(self, name: str, value: i.Expr | None, span: Span) -> i.Let:
         """A local for a value of the host, without another one 0 or nothing."""
-        kinds = {"cvmgen_list": "list", "bool": "bool", "double": "f64"}
+        kinds = {c_type: kind for kind, c_type in C_TYPES.items()}
         kind = kinds.get(self.types[name], "int")
         return i.Let(name, kind, ZEROS[kind] if value is None else value, span)
 

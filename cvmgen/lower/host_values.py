@@ -21,9 +21,14 @@ def host_values(program: i.Program) -> i.Program:
     added: set[tuple[int | None, i.Stmt]] = set()
     known: dict[i.Expr, str] = {}
     shapes = shapes_of_several(program)
+    lists = frozenset(
+        each.name
+        for each in program.operator.attributes
+        if each.is_listed and (each.optional or each.kind == "real")
+    )
 
     def change(nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
-        values = HostValues(nest, taken, known if nest.each is None else {}, shapes)
+        values = HostValues(nest, taken, known if nest.each is None else {}, shapes, lists)
         body: i.Block = rebuild(nest.body, values.change)
         if nest.each is not None:
             body = rebuild(body, values.whole_shape)
@@ -38,13 +43,19 @@ def host_values(program: i.Program) -> i.Program:
 class HostValues:
     """Names for the scalars that one nest takes from lists; `known` are those of other nests.
 
-    `shapes` are lists of lists: one for each tensor of a variadic input.
+    `shapes` are lists of lists: one for each tensor of a variadic input. Of `lists` nests read
+    entries themselves: these are real numbers, or may not be there.
     """
 
     def __init__(
-        self, nest: i.Nest, taken: set[str], known: dict[i.Expr, str], shapes: frozenset[str]
+        self,
+        nest: i.Nest,
+        taken: set[str],
+        known: dict[i.Expr, str],
+        shapes: frozenset[str],
+        lists: frozenset[str],
     ) -> None:
-        self.shapes = shapes
+        self.shapes, self.lists = shapes, lists
         self.inner = assigned(nest.body) | comprehended(nest.body) | packs(nest.body)
         self.guarded = guarded_items(nest.body)
         self.taken = taken
@@ -67,7 +78,7 @@ class HostValues:
     def change(self, node: i.Expr) -> i.Expr:
         if (
             not is_host_scalar(node, self.shapes)
-            or names_in(node) & self.inner
+            or names_in(node) & (self.inner | self.lists)
             or node in self.guarded
         ):
             return node

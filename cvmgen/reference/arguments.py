@@ -157,11 +157,11 @@ class BoundArguments:
             return value
         return (0,) * len(item.components) if item.is_list or item.components else 0
 
-    def real(self, item: f.Attribute, value: float, env: Env) -> float:
-        env[item.name] = value
+    def real(self, item: f.Attribute, value: float, env: Env, whole: Any = None) -> float:
+        env[item.number_name] = value
         if item.inside is not None and not self.compiler.value(item.inside, env):
-            rule = rules.range_rule(item.range_text)
-            raise self.refuse(item.name, rules.real_text(value), rule)
+            shown = rules.real_text(value) if whole is None else rules.reals_text(whole)
+            raise self.refuse(item.name, shown, rules.range_rule(item.range_text))
         return value
 
     def list_value(self, item: f.Attribute, value: Any, env: Env) -> Any:
@@ -170,6 +170,8 @@ class BoundArguments:
             self.length(item, value)
         elif value is not None and len(value) > MAX_LIST:
             raise self.refuse(item.name, f"{len(value)} entries", f"at most {MAX_LIST} entries")
+        if item.kind == "real":
+            return value and tuple(self.real(item, float(entry), env, value) for entry in value)
         for entry in value or ():
             self.in_range(item, entry, value, env)
         return value
@@ -177,7 +179,8 @@ class BoundArguments:
     def length(self, item: f.Attribute, value: Any) -> None:
         if value is None or len(value) != len(item.components):
             rule = f"{len(item.components)} entries needed"
-            raise self.refuse(item.name, rules.shape_text(value or ()), rule)
+            text = rules.reals_text if item.kind == "real" else rules.shape_text
+            raise self.refuse(item.name, text(value or ()), rule)
 
     def in_range(self, item: f.Attribute, entry: int, whole: Any, env: Env) -> None:
         text = rules.shape_text(whole) if isinstance(whole, tuple) else str(whole)

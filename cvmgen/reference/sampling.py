@@ -294,6 +294,9 @@ class Sampler(Reference):
             return pick.choice(item.words)
         if item.kind == "bool" and not item.is_list and not item.components:
             return pick.random() < 0.5
+        if item.kind == "real" and item.is_listed:
+            length = len(item.components) or pick.randint(0, 4)
+            return tuple(self.real_value(item) for _ in range(length))
         if item.kind == "real":
             return self.real_value(item)
         if item.components:
@@ -311,7 +314,7 @@ class Sampler(Reference):
         fits = [
             each
             for each in (*near, math.nextafter(high, low), self.random.random())
-            if item.inside is None or self.compiler.value(item.inside, {item.name: each})
+            if item.inside is None or self.compiler.value(item.inside, {item.number_name: each})
         ]
         return self.random.choice(fits)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import LISTS
 from cvmgen.ir.uses import has
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter, Mapped, plan_members_read
@@ -18,7 +19,7 @@ from cvmgen.typing import choices
 Types = Mapping[str, str]
 PLAN, VALUES = (f"{h.OURS}{name}" for name in ("plan", "values"))
 OVERFLOW = KernelParameter(h.NOTED, "i64", elements=True, written=True, apart=False)
-FIELD_TYPES = ("int64_t", "double", "bool", "cvmgen_list")
+FIELD_TYPES = ("int64_t", "double", "bool", *LISTS)
 
 
 def tensor_parameters(program: i.Program, nest: i.Nest, types: Types) -> list[KernelParameter]:

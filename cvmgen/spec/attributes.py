@@ -14,7 +14,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import check_words, default_word
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.folding import constant_value
-from cvmgen.spec.formula import BOOL, INT, LIST, REAL, WORD, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, REAL, REAL_LIST, WORD, Kind
 from cvmgen.spec.scope import ScopedName, argument_name
 
 NAMED_NUMBER = re.compile(r"-?\s*[A-Za-z_]\w*")  # a constant, inf, -inf
@@ -29,17 +29,17 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         message = f"unknown attribute type '{item.type_name}'"
         hint = (
             did_you_mean(item.type_name, TYPES)
-            or "an attribute is int, real, bool, word, type or int list"
+            or "an attribute is int, real, bool, word, type, int list or real list"
         )
         raise SpecError(item.type_span, message, hint)
     if item.components and (item.is_list or item.optional):
         message = "an attribute with named entries is neither a list nor optional"
         raise SpecError(item.name_span, message, "name no entries, or leave the type away")
     is_list = item.is_list or bool(item.components)
-    if is_list and kind in (BOOL, REAL):
-        raise SpecError(item.type_span, "the entries of an attribute are integers", "write int")
+    if is_list and kind == BOOL:
+        raise SpecError(item.type_span, "the entries of an attribute are numbers", "write int")
     words = check_words(item)
-    value_kind = LIST if is_list else kind
+    value_kind = (REAL_LIST if kind == REAL else LIST) if is_list else kind
     inside = real_range(checker, item) if kind == REAL else None
     low, high, text, shown = _range_of(inside, item) if inside else declared_range(checker, item)
     default = None
@@ -47,7 +47,8 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         default = check_default(checker, item, item.default, value_kind)
         default_in_range(item, default, low, high, text)
         if inside is not None:
-            real_in_range(item, default, inside, text)
+            for entry in default.elements if isinstance(default, n.TupleOf) else (default,):
+                real_in_range(item, entry, inside, text)
     for component in item.components:
         checker.scope.add(ScopedName(component.text, "attribute", kind, component.span))
     name = argument_name(item.name, item.name_span)
@@ -104,7 +105,8 @@ def declared_range(
 
 
 def real_range(checker: ExpressionChecker, item: d.AttributeDecl) -> n.Compare | None:
-    """What a real attribute with a range has to be, as a comparison of numbers that are known."""
+    """What a real attribute with a range has to be, as a comparison of numbers that are known; of
+    several numbers, what each has to be, for which the first name stands."""
     interval = item.interval
     if interval is None:
         return None
@@ -113,7 +115,8 @@ def real_range(checker: ExpressionChecker, item: d.AttributeDecl) -> n.Compare |
     if not all(RELATIONS[each](*(end.value for end in ends)) for each in relations):
         message = f"the range {code_of(interval.span.code).removeprefix('in').strip()} is empty"
         raise SpecError(interval.span, message, "[a, b) has the values a <= value < b")
-    value = n.Ref(item.name, "real", item.name_span)
+    name = item.components[0].text if item.components else item.name
+    value = n.Ref(name, "real", item.name_span)
     return n.Compare(relations, (ends[0], value, ends[1]), interval.span)
 
 
@@ -189,15 +192,15 @@ def check_default(
             message = f"'{item.name}' has {wanted} entries, its default {given}"
             raise SpecError(default.span, message)
     if kind == REAL:
-        real = real_constant(checker, default)
-        if not math.isfinite(real.value):
-            raise SpecError(default.span, "a default is a finite number", "let callers give it")
-        return real
+        return finite_number(checker, default)
+    if kind == REAL_LIST and isinstance(default, n.TupleOf):
+        entries = tuple(finite_number(checker, each) for each in default.elements)
+        return n.TupleOf(entries, default.span)
     checked, found = checker.check(default)
-    if item.components and found == INT:
+    if item.components and found in (INT, REAL):
         every = ", ".join([default.span.text] * len(item.components))
         hint = f"write ({every}{',' * (len(item.components) == 1)})"
-        message = f"'{item.name}' has named entries, its default is one integer"
+        message = f"'{item.name}' has named entries, its default is one number"
         raise SpecError(default.span, message, hint)
     if (kind, found) == (INT, REAL):
         hint = "leave the type out, or write real"
@@ -205,6 +208,13 @@ def check_default(
     if found != kind:
         checker.mismatch(default, kind, found)
     return _written_out(checked)
+
+
+def finite_number(checker: ExpressionChecker, default: n.Expr) -> n.Real:
+    real = real_constant(checker, default)
+    if not math.isfinite(real.value):
+        raise SpecError(default.span, "a default is a finite number", "let callers give it")
+    return real
 
 
 def _written_out(default: n.Expr) -> n.Expr:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from cvmgen.source import SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.checker import Checked, Checker
-from cvmgen.spec.formula import INT, LIST, SELECTED, SET
+from cvmgen.spec.formula import INT, LIST, REAL_LIST, SELECTED, SET
 from cvmgen.spec.scope import ScopedName
 from cvmgen.spec.words import plural
 
@@ -60,6 +60,8 @@ class BracketChecker:
         if isinstance(slot, n.PartSlot) and kind == SELECTED:
             hint = "select its entries by a test of their place"
             raise SpecError(expr.span, "a selected list has entries, no parts", hint)
+        if isinstance(slot, n.PartSlot) and kind == REAL_LIST:
+            raise SpecError(expr.span, "a list of real numbers has entries, no parts")
         if isinstance(slot, n.PartSlot):
             low = None if slot.low is None else self.expressions.integer(slot.low)
             high = None if slot.high is None else self.expressions.integer(slot.high)

@@ -59,7 +59,9 @@ def ends_with_empty(rule: n.Expr) -> bool:
 
 
 def _is_real(written: n.Expr | None) -> bool:
-    """Whether a real number is written out."""
+    """Whether a real number is written out, or one of a list is."""
+    if isinstance(written, n.TupleOf):
+        return any(map(_is_real, written.elements))
     return isinstance(written.operand if isinstance(written, n.Negate) else written, n.Real)
 
 

@@ -236,7 +236,9 @@ class CallChecker:
         if wanted[0] in ("number", "real", "scalar"):
             return self.numeric(row, given, expr.span)
         if row.name in ("count", "len"):
-            arguments: tuple[n.Expr, ...] = (self.expressions.members(given[0].value),)
+            of_reals = row.name == "len"
+            members = self.expressions.members(given[0].value, of_reals=of_reals)
+            arguments: tuple[n.Expr, ...] = (members,)
         else:
             arguments = self.values(given, [INT if kind == "int" else LIST for kind in wanted])
         return n.Function(row.name, arguments, expr.span), INT if row.result == "int" else LIST

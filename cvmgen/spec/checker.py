@@ -14,7 +14,7 @@ from cvmgen.dtypes import ATTRIBUTE_HIGH, CVM, DTYPES, MOST_EXACT, DType
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SELECTED, SET, Kind, element_kind
+from cvmgen.spec.formula import BOOL, INT, LIST, REAL, REAL_LIST, SELECTED, SET, Kind, element_kind
 from cvmgen.spec.scope import Scope, ScopedName
 
 Checked = tuple[n.Expr, Kind]
@@ -83,12 +83,13 @@ class Checker(ABC):
             self.mismatch(expr, LIST, kind)
         return checked
 
-    def members(self, expr: n.Expr, *, own: bool = False) -> n.Expr:
-        """A list, a set, or a selected list; with `own` also the one that is being selected."""
+    def members(self, expr: n.Expr, *, own: bool = False, of_reals: bool = False) -> n.Expr:
+        """A list, a set, or a selected list; with `own` also the one that is being selected, and
+        with `of_reals` also a list of real numbers."""
         self.own_allowed = own
         checked, kind = self.check(expr)
         self.own_allowed = False
-        if kind not in (LIST, SET, SELECTED):
+        if kind not in (LIST, SET, SELECTED) and not (of_reals and kind == REAL_LIST):
             self.mismatch(expr, LIST, kind)
         return checked
 

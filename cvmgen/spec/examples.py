@@ -71,9 +71,11 @@ def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
     if operand.kind == "word":
         words = " or ".join(f'"{word}"' for word in operand.words)
         raise SpecError(value.span, f"'{name}' is a word", f"write {words}")
-    if operand.is_list or operand.components:
+    if operand.is_listed:
         if not isinstance(value, n.TupleOf):
             raise SpecError(value.span, f"'{name}' is a list", "write (1, 2), (1,) or ()")
+        if operand.kind == "int" and any(isinstance(each, float) for each in found):
+            raise SpecError(value.span, f"'{name}' is a list of integers")
     elif operand.kind == "bool":
         if not isinstance(found, bool):
             raise SpecError(value.span, f"'{name}' is a condition", "write true or false")

@@ -17,7 +17,7 @@ from cvmgen.spec.binders import check_binders
 from cvmgen.spec.brackets import BracketChecker, count_of_indices
 from cvmgen.spec.calls import CallChecker, Shared
 from cvmgen.spec.checker import REALS, Checked, Checker
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, SET, WORD, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, REAL_LIST, SET, WORD, Kind
 from cvmgen.spec.scope import ROLE_WORDS, Scope
 from cvmgen.spec.selections import unnamed
 from cvmgen.spec.words import SELECTION_FORMS
@@ -37,6 +37,8 @@ EQUAL: Mapping[tuple[Kind, tuple[str, ...]], str] = {
     (SET, ("==",)): "count({0} - {1}) + count({1} - {0}) == 0",
     (SET, ("!=",)): "count({0} - {1}) + count({1} - {0}) > 0",
 }
+
+OF_REALS = {REAL: "real", REAL_LIST: "reals"}  # what attributes are that hold real numbers
 
 
 class ExpressionChecker(Checker):
@@ -131,7 +133,9 @@ class ExpressionChecker(Checker):
             return n.Apply(text, self.around(symbol, span), span), symbol.kind
         if symbol.value is not None:
             return checked_number(symbol.value, span), INT
-        role = "real" if symbol.kind == REAL and symbol.role == "attribute" else symbol.role
+        role = symbol.role
+        if role == "attribute":
+            role = OF_REALS.get(symbol.kind, role)
         return n.Ref(text, role, span), symbol.kind
 
     def arithmetic(self, expr: n.Arithmetic) -> Checked:

@@ -37,6 +37,8 @@ class Kind:
                 return "a set"
             case "selected":
                 return "a selected list"
+            case _ if self.element == REAL:
+                return "a list of real numbers"
             case _:
                 return "a list" if self.element == INT else "a list of lists"
 
@@ -49,6 +51,7 @@ SET = Kind("set")
 SELECTED = Kind("selected")
 LIST = Kind("list", INT)
 LISTS = Kind("list", LIST)
+REAL_LIST = Kind("list", REAL)
 LOCAL = ("index", "pack", "parameter")  # roles of names that are bound inside a formula
 ELEMENT_KINDS = {kind.name: kind for kind in (INT, REAL, BOOL)}
 
@@ -142,6 +145,16 @@ class Attribute:
     def numbers_or_word(self) -> bool:
         """Whether a call may give numbers or a word."""
         return bool(self.words) and self.kind != "word"
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its value is a list, of which its own name stands for the whole."""
+        return self.is_list or bool(self.components)
+
+    @property
+    def number_name(self) -> str:
+        """The name that stands for each number of it in its range `inside`."""
+        return self.components[0] if self.components else self.name
 
     @property
     def bound_names(self) -> tuple[str, ...]:
@@ -347,8 +360,9 @@ class Operator:
 
     @property
     def real_attributes(self) -> frozenset[str]:
-        """The names of attributes that are real numbers."""
-        return frozenset(item.name for item in self.attributes if item.kind == "real")
+        """The names of attributes that are real numbers, of lists of them, and of their entries."""
+        reals = (item for item in self.attributes if item.kind == "real")
+        return frozenset(name for item in reals for name in item.bound_names)
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -438,6 +452,8 @@ def makes_real(node: object) -> bool:
             return name in REAL_FUNCTIONS
         case n.Ref(role=role):
             return role == "real"
+        case n.Item(sequence=n.Ref(role=role)):
+            return role == "reals"
         case _:
             return isinstance(node, (n.Real, n.Limit))
 
@@ -448,7 +464,9 @@ def compares_attributes(condition: n.Expr) -> bool:
     operands = [each for node in nodes if isinstance(node, n.Compare) for each in node.operands]
     compared = {id(e.operand) if isinstance(e, n.Negate) else id(e) for e in operands}
     reals = [each for each in nodes if makes_real(each)]
-    plain = all(isinstance(each, n.Ref | n.Real) and id(each) in compared for each in reals)
+    plain = all(
+        isinstance(each, n.Ref | n.Real | n.Item) and id(each) in compared for each in reals
+    )
     return bool(reals) and plain and not any(isinstance(each, n.Apply | n.Access) for each in nodes)
 
 

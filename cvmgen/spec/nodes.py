@@ -320,7 +320,7 @@ class ShapeOf:
     span: Span = span_field()
 
 
-Role = str  # const | extent | count | attribute | real | let | index | pack | parameter
+Role = str  # const | extent | count | attribute | real | reals | let | index | pack | parameter
 Raw = Name | Bracket | Call
 Expr = (
     Number

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, SET, WORD, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, REAL_LIST, SET, WORD, Kind
 
 ROLES = ("extent", "attribute", "let", "count")
 SHOWN = (INT, BOOL, WORD, LIST)
@@ -22,8 +22,10 @@ class TermFinder:
         self.lists_behind: dict[str, tuple[n.Ref, ...]] = {}
         self.kinds: dict[str, Kind] = {name: let.kind for name, let in self.lets.items()}
         for attribute in operator.attributes:
-            is_list = attribute.is_list or bool(attribute.components)
-            self.kinds[attribute.name] = LIST if is_list else SCALARS[attribute.kind]
+            kind = SCALARS[attribute.kind]
+            listed = REAL_LIST if kind == REAL else LIST
+            self.kinds[attribute.name] = listed if attribute.is_listed else kind
+            self.kinds |= dict.fromkeys(attribute.components, kind)
         for item in operator.inputs:
             for extent in item.extents:
                 if extent.new and extent.pack:

@@ -164,6 +164,15 @@ inline cvmgen_list list(std::initializer_list<std::int64_t> entries) {
     return made;
 }
 
+inline cvmgen_reals reals(std::initializer_list<double> entries) {
+    cvmgen_reals made = {};
+    if (entries.size() > CVMGEN_MAX_RANK)
+        throw std::length_error("cvmgen::reals: at most 16 entries");
+    std::copy(entries.begin(), entries.end(), made.at);
+    made.length = static_cast<std::int64_t>(entries.size());
+    return made;
+}
+
 /* A call that was checked once; see cvmgen_bound. */
 class bound {
 public:

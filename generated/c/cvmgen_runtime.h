@@ -187,6 +187,18 @@ static inline cvmgen_text cvmgen_list_text(const cvmgen_list *list) {
     snprintf(result.text + used, sizeof result.text - used, list->length == 1 ? ",)" : ")");
     return result;
 }
+/* A list of real numbers as users write it: (0.5, 2), (0.5,). */
+CVMGEN_SELDOM
+static inline cvmgen_text cvmgen_reals_text(const cvmgen_reals *list) {
+    cvmgen_text result;
+    size_t used = 0;
+    used += (size_t)snprintf(result.text, sizeof result.text, "(");
+    for (int64_t i = 0; i < list->length; ++i)
+        used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%s",
+                                 i ? ", " : "", cvmgen_real_text(list->at[i]).text);
+    snprintf(result.text + used, sizeof result.text - used, list->length == 1 ? ",)" : ")");
+    return result;
+}
 /* In quotes, the word of this number among words with blanks between them. */
 CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_word_text(int64_t number, const char *words) {

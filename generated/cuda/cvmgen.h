@@ -54,6 +54,12 @@ typedef struct cvmgen_list {
     int64_t at[CVMGEN_LIST_CAPACITY];
 } cvmgen_list;
 
+/* A list of real numbers, as an attribute takes it. */
+typedef struct cvmgen_reals {
+    int64_t length;
+    double at[CVMGEN_MAX_RANK];
+} cvmgen_reals;
+
 /* Why a call was refused: the argument, its value, and the rule that it breaks. */
 typedef struct cvmgen_error {
     int32_t status;

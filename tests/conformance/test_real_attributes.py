@@ -50,6 +50,32 @@ operator near {
   output Y : bool[N]
   Y[i] = X[i] == most or isnan(most)
 }
+operator affine {
+  "Each channel by its factor; the first is read by itself, the last ones by other indices."
+  input  X : float64[N, C]
+  attr   w : real list in [-4, 4)
+  attr   k = 0 in [0, inf)
+  require len(w) == C and C >= 2 : "a factor for each channel is needed"
+  require w[0] <= w[1] and w[0] != 0 : "the first factor is the smaller one"
+  output Y : float64[N, C]
+  output Z : float32[N]
+  Y[i, c] = X[i, c] * w[c]
+  Z[i] = X[i, 0] * w[0] + w[len(w) - 1] + (w[k] if k < len(w) else 0)
+}
+operator weighted {
+  "Sums of neighbours, cut; factors, ends and what is added are of the call."
+  type   T in int32, float32
+  input  X : T[N]
+  attr   w : real list = (0.5, 0.25) in (-10, 10]
+  attr   cut (low, high) = (-2.5, 100.0) in [-1e300, inf]
+  attr   more : real list optional
+  attr   rest : int list optional
+  output Y : float32[N]
+  output Z : int64[]
+  Y[i] = max(low, min(sum[k < len(w) if i + k < N](real(X[i + k]) * w[k]) + extra, high))
+    where extra = more[0] if present(more) and len(more) > 0 else 0
+  Z[] = int(sum[k < len(w)](w[k]) * 8.0) + (rest[0] if present(rest) and len(rest) > 0 else 0)
+}
 """
 
 
@@ -87,6 +113,31 @@ CALLS: list[tuple[str, Any, dict[str, Any]]] = [
     ("near", np.array([0.5], np.float32), {"most": 1.0, "least": 1}),
     ("near", np.array([0.5], np.float32), {"most": 2.5, "least": math.nan}),
     ("near", np.array([0.5], np.float32), {"least": math.nan}),
+    *(
+        ("affine", ROWS, given)
+        for given in (
+            {"w": (0.1, 0.2, -0.0)},
+            {"w": [np.float32(-4), 3, 3.9999999999999996], "k": 2},
+            {"w": (1.0, 2.0), "k": 5},
+            {"w": (2.0, 1.0, 0.0)},
+            {"w": (-0.0, 1.0, 0.0)},
+            {"w": (0.5, 4.0, 0.0)},
+            {"w": (0.5, math.nan, 0.0)},
+        )
+    ),
+    *(
+        ("weighted", array, given)
+        for array in (np.array([1, -7, 3, 300], np.int32), np.array([0.1, 1e30, -5], np.float32))
+        for given in (
+            {},
+            {"w": ()},
+            {"w": (0.1,) * 16, "more": (), "rest": ()},
+            {"w": (10, -9.5), "more": (0.125, 7), "cut": (-1, 1e300), "rest": (3, 4)},
+            {"cut": (3, 2)},
+            {"cut": (-math.inf, 2)},
+            {"w": (-10.0,)},
+        )
+    ),
 ]
 
 
@@ -100,7 +151,11 @@ def test_every_target(made: Conformance) -> None:
     assert "tried.normalised: shift = -1234567.5: must be in [-2.5, inf)" in refused
     assert "tried.near: X: elements must be near 0, at (1,)" in refused
     assert refused.count("tried.near: the range is empty") == 2
-    assert sum(map(bool, refused)) == 7 * 3 + 4
+    assert "tried.affine: w = (0.5, nan, 0): must be in [-4, 4)" in refused
+    assert "tried.affine: the first factor is the smaller one" in refused
+    assert "tried.weighted: cut = (-inf, 2): must be in [-1e300, inf]" in refused
+    assert "tried.weighted: w = (-10,): must be in (-10, 10]" in refused
+    assert sum(map(bool, refused)) == 7 * 3 + 4 + 5 + 2 * 2
 
 
 @pytest.mark.parametrize("value", [True, "1", None, [1.0], 1 << 60])
@@ -109,6 +164,23 @@ def test_what_is_no_real_number(made: Conformance, value: Any) -> None:
     for target, operators in made.libraries.items():
         with pytest.raises(OperatorError) as caught:
             operators["tried.cut"](ROWS[0], low=value)
+        assert caught.value.rule == rule, target
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"w": (1.0,) * 17}, "at most 16 entries"),
+        ({"w": 2.0}, "a tuple of real numbers is needed"),
+        ({"w": "12"}, "a tuple of real numbers is needed"),
+        ({"w": (1.0, "2")}, "a real number is needed"),
+        ({"cut": (1.0,)}, "2 entries needed"),
+    ],
+)
+def test_what_is_no_list_of_them(made: Conformance, given: Any, rule: str) -> None:
+    for target, operators in made.libraries.items():
+        with pytest.raises(OperatorError) as caught:
+            operators["tried.weighted"](np.ones(2, np.int32), **given)
         assert caught.value.rule == rule, target
 
 

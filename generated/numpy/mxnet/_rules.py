@@ -34,6 +34,7 @@ OUTPUT_EXTENT = "the result would be empty"
 OUTPUT_NEGATIVE = "an extent of the result would be negative"
 LIST_LIMIT = "at most 16 entries"
 REAL_NEEDED = "a real number is needed"
+REALS_NEEDED = "a tuple of real numbers is needed"
 BEYOND_INT64 = "a number of at most 64 bits is needed"
 INPUTS_NEEDED = "at least one input is needed"
 INPUTS_LIMIT = "at most 64 inputs"
@@ -137,6 +138,12 @@ def real_text(value: float) -> str:
     """A real number, by six digits where these tell it from all others."""
     short = f"{value:.6g}"
     return short if float(short) == value or value != value else f"{value:.17g}"
+
+
+def reals_text(values: Iterable[float]) -> str:
+    """A list of real numbers as users write it: (0.5, 2), (0.5,)."""
+    texts = [real_text(float(value)) for value in values]
+    return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
 def range_rule(text: str) -> str:

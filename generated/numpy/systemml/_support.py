@@ -22,6 +22,7 @@ from ._attributes import (  # noqa: F401
     integers_or_word,
     is_integer,
     real,
+    reals,
     word,
 )
 from ._lists import (  # noqa: F401
@@ -87,6 +88,7 @@ from ._rules import (  # noqa: F401
     range_rule,
     rank_rule,
     real_text,
+    reals_text,
     refuse,
     shape_rule,
     shape_text,

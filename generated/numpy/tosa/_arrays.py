@@ -111,7 +111,7 @@ def integers(bits: int, *values: Any) -> Any:
 
 def peak(value: Any) -> int:
     """The greatest magnitude; 0 where there is no number."""
-    if value is None or isinstance(value, str):
+    if value is None or isinstance(value, (str, float)):
         return 0
     if is_integer(value):
         return abs(int(value))

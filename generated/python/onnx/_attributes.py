@@ -4,7 +4,7 @@ what is none. The python target carries a copy of this file beside its operators
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from ._rules import (
     LOWEST,
     MAX_RANK,
     REAL_NEEDED,
+    REALS_NEEDED,
     needed,
     range_rule,
+    reals_text,
     refuse,
     shape_text,
     with_terms,
@@ -108,6 +110,21 @@ def integers(
     result = tuple(in_64_bits(operator, name, int(entry)) for entry in entries)
     if length is not None and len(result) != length:
         refuse(operator, name, shape_text(result), f"{length} entries needed")
+    if length is None and len(result) > MAX_RANK:
+        refuse(operator, name, f"{len(result)} entries", LIST_LIMIT)
+    return result
+
+
+def reals(operator: str, name: str, value: Any, length: int | None) -> tuple[float, ...]:
+    """A list of real numbers; of a fixed length unless `length` is None, for every entry of which
+    one number stands."""
+    if length is not None and isinstance(value, (int, float, np.integer, np.floating)):
+        value = (value,) * length
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        refuse(operator, name, repr(value), REALS_NEEDED)
+    result = tuple(real(operator, name, each) for each in value)
+    if length is not None and len(result) != length:
+        refuse(operator, name, reals_text(result), f"{length} entries needed")
     if length is None and len(result) > MAX_RANK:
         refuse(operator, name, f"{len(result)} entries", LIST_LIMIT)
     return result
