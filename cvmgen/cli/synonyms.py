@@ -168,6 +168,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "tflite.squared_difference": ("squared_error",),
     "tflite.strided_slice": ("slice", "crop", "subarray"),
     "tflite.sub": ("subtract", "minus", "difference"),
+    "tflite.svdf": ("low_rank_filters", "memory", "stateful"),
+    "tflite.svdf_state": ("low_rank_filters", "memory", "stateful"),
     "tflite.tanh": ("hyperbolic_tangent",),
     "tflite.transpose": ("permute", "swapaxes", "moveaxis"),
     "tflite.transpose_conv": ("ConvTranspose", "deconvolution", "conv2d_transpose"),

@@ -30,6 +30,7 @@ from cvmgen.graph.plan import (
     PlannedTensor,
     PlanStep,
     library_operator,
+    unknown_rounding,
 )
 from cvmgen.graph.symbol import SymbolGraph, validate
 from cvmgen.graph.symbol_file import read_symbol
@@ -89,9 +90,7 @@ def read_alone(model: FilePath, rounding: str | None = None) -> ModelSource:
     """A model that is one file, with the rounding of the kernels that it is meant for."""
     known = ROUNDINGS[Path(model).suffix]
     if rounding is not None and rounding not in known:
-        raise ModelError(
-            f"is rounded as {' or '.join(known)}, not as '{rounding}'", file=os.fspath(model)
-        )
+        raise ModelError(unknown_rounding(rounding, known), file=os.fspath(model))
     # Imported here, as formats come with packages of their own.
     if Path(model).suffix == ".onnx":
         from cvmgen.graph.onnx import read_onnx

@@ -82,7 +82,8 @@ class Plan:
     `inputs` are what a caller gives and `heads` what it gets; `variables` names these inputs, and
     the parameters of a graph; `constants` are tensors with their values. `steps` are operators of
     the opset, only those that a head or a state needs; `layout` places the tensors that steps
-    write, and inputs and states where something reads them.
+    write, and inputs and states where something reads them. `rounding` says whose kernels the steps
+    round as, where the format has kernels that do it in several ways.
     """
 
     tensors: tuple[PlannedTensor, ...]
@@ -94,6 +95,12 @@ class Plan:
     constants: Mapping[int, Array] = field(default_factory=dict)
     states: tuple[PlanState, ...] = ()
     opset: str = OPSET
+    rounding: str | None = None
+
+
+def unknown_rounding(rounding: str, known: Iterable[str]) -> str:
+    """What is said of a rounding that models of a format do not have."""
+    return f"is rounded as {' or '.join(known)}, not as '{rounding}'"
 
 
 class ModelSource(Protocol):

@@ -321,6 +321,7 @@ class Files:
                 {"name": shown, **self.described(name, tensor)} for name, (shown, tensor) in inputs
             ],
             "outputs": [{"name": name, **self.described(name, each)} for name, each in self.got()],
+            "rounding": self.plan.rounding,
             "states": [each.name for each in self.plan.states],
             "state_bytes": self.state_places[1],
             "nodes": len(self.plan.steps),

@@ -157,6 +157,17 @@ struct tflite_cumsum : call<tflite_cumsum_args, ::tflite_cumsum_infer, ::tflite_
                             ::tflite_cumsum_bind> {
     tflite_cumsum() { ::tflite_cumsum_defaults(this); }
 };
+/* tflite.svdf_state: The state of SVDF after an input: the values of each filter one place on, and
+   behind them the newest one. */
+struct tflite_svdf_state : call<tflite_svdf_state_args, ::tflite_svdf_state_infer,
+                                ::tflite_svdf_state, ::tflite_svdf_state_bind> {
+    tflite_svdf_state() { ::tflite_svdf_state_defaults(this); }
+};
+/* tflite.svdf: SVDF of a state: the filters of times, of which `rank` make one unit. */
+struct tflite_svdf : call<tflite_svdf_args, ::tflite_svdf_infer, ::tflite_svdf,
+                          ::tflite_svdf_bind> {
+    tflite_svdf() { ::tflite_svdf_defaults(this); }
+};
 /* tflite.max_pool_2d: Maximum over a sliding window; padding is never the maximum. */
 struct tflite_max_pool_2d : call<tflite_max_pool_2d_args, ::tflite_max_pool_2d_infer,
                                  ::tflite_max_pool_2d, ::tflite_max_pool_2d_bind> {

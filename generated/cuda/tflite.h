@@ -35,6 +35,8 @@
 #include "tflite/dequantize.h"
 #include "tflite/resize_bilinear.h"
 #include "tflite/cumsum.h"
+#include "tflite/svdf_state.h"
+#include "tflite/svdf.h"
 #include "tflite/max_pool_2d.h"
 #include "tflite/average_pool_2d.h"
 #include "tflite/mean.h"

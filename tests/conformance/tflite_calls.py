@@ -111,6 +111,28 @@ def fully_connected(random: Random) -> Drawn:
     return [*inputs, *of_channels(random, columns)], attributes
 
 
+def svdf_state(random: Random) -> Drawn:
+    batches, filters, inner = small(random, 3)
+    kept = elements(random, (batches, filters, random.choice((1, 2, 5))), of_state(random))
+    inputs = bytes_of(random, (batches, inner), (filters, inner))
+    return [kept, *inputs], {**zero_points(random, "zx zs"), **scales(random, "m s")}
+
+
+def svdf(random: Random) -> Drawn:
+    batches, units, rank = small(random, 3)
+    filters, memory, kind = units * rank, random.choice((1, 2, 5)), of_state(random)
+    inputs = [
+        elements(random, each, kind) for each in ((batches, filters, memory), (filters, memory))
+    ]
+    bias = elements(random, (units,), "int32") if random.random() < 0.7 else None
+    attributes = {**zero_points(random, "zs zy"), **scales(random, "m s")}
+    return [*inputs, bias], {**attributes, "rank": rank}
+
+
+def of_state(random: Random) -> str:
+    return random.choice(("int8", "int16"))
+
+
 def batch_matmul(random: Random) -> Drawn:
     batches, rows, columns = small(random, 3)
     inner = random.choice((1, 2, 5))
@@ -259,7 +281,7 @@ def mirror_pad(random: Random) -> Drawn:
     return [elements(random, shape, random.choice(MOVED))], {**widths, "mode": mode}
 
 
-def reshape(random: Random, types: Sequence[str] = ("bool", *MOVED)) -> Drawn:
+def reshape(random: Random, types: Sequence[str] = ("bool", "int16", *MOVED)) -> Drawn:
     shape = small(random)
     target = random.sample(shape, len(shape))
     if len(target) > 1 and random.random() < 0.7:
@@ -396,6 +418,8 @@ DRAW: dict[str, Draw] = {
     "tflite.transpose_conv": transpose_conv,
     "tflite.fully_connected": fully_connected,
     "tflite.fully_connected_once": fully_connected,
+    "tflite.svdf": svdf,
+    "tflite.svdf_state": svdf_state,
     "tflite.batch_matmul": batch_matmul,
     **dict.fromkeys(("tflite.maximum", "tflite.minimum"), pairs("int8", "int32")),
     **dict.fromkeys(("tflite.add", "tflite.sub", "tflite.squared_difference"), SCALED),

@@ -138,6 +138,16 @@ def test_states_live_on_and_begin_again(numpy_operators: Operators) -> None:
     same_as_stored(network, STREAM)
 
 
+def test_what_a_layer_remembers_must_be_a_variable(numpy_operators: Operators) -> None:
+    assert Network(model_of("SVDF 1"), numpy_operators).states == ("t4",)
+    tflite = pytest.importorskip("tflite")
+    data = bytearray(model_of("SVDF 1").data)
+    state = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Tensors(4)._tab
+    data[state.Pos + state.Offset(14)] = 0
+    with pytest.raises(ModelError, match="node 0 SVDF t5: nothing makes input 4, t4, before"):
+        TfliteModel(bytes(data)).plan(numpy_operators)
+
+
 def test_a_network_says_what_goes_in_and_out(numpy_operators: Operators, tmp_path: Path) -> None:
     path = tmp_path / "small.tflite"
     path.write_bytes(model_of(SMALL).data)
@@ -218,6 +228,10 @@ def test_damaged_files_are_refused_with_a_place(numpy_operators: Operators) -> N
 def test_no_model_at_all(numpy_operators: Operators) -> None:
     with pytest.raises(ModelError, match=r"byte 4: the identifier is b'', not b'TFL3'"):
         TfliteModel(b"abc", "x").plan(numpy_operators)
+    with pytest.raises(ModelError, match="x: the model: is damaged: a table reaches beyond"):
+        TfliteModel(model_of(SMALL).data[:10], "x").plan(numpy_operators)
+    with pytest.raises(ModelError, match="is rounded as tflm or litert or xnnpack, not as 'half'"):
+        TfliteModel(model_of(SMALL).data, rounding="half").plan(numpy_operators)
 
 
 # ---------------------------------------------------------------- scales

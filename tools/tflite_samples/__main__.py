@@ -4,8 +4,9 @@
 
 writes tests/graph/tflite_samples.npz: models of one operator each and two of several, inputs of
 calls one after the other, and what the interpreter of the package `tflite-micro` made of them. It
-runs in an environment of its own, which these packages need. SPACE_TO_BATCH_ND is asked of the
-reference kernels of `ai-edge-litert`: the other interpreter fills with 0, not with the zero point.
+runs in an environment of its own, which these packages need. SPACE_TO_BATCH_ND and EXP are asked of
+the reference kernels of `ai-edge-litert`: the other interpreter fills with 0, not with the zero
+point, and has no EXP of int8.
 `differences.py` tells where the others do not give the same, `roundings.py` writes samples of that.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ ONE: dict[str, Maker] = {
     "CONV_2D": layers.convolution,
     "DEPTHWISE_CONV_2D": layers.depthwise,
     "FULLY_CONNECTED": layers.layer,
+    "SVDF": layers.svdf,
     "TRANSPOSE_CONV": layers.transposed,
     "BATCH_MATMUL": layers.product,
     "MAX_POOL_2D": pooling("MAX_POOL_2D"),
@@ -60,6 +63,8 @@ ONE: dict[str, Maker] = {
         version=2,
         attributes=lambda dice: {"alpha": float(dice.uniform(-1, 1))},
     ),
+    "ELU": single("ELU"),
+    "EXP": single("EXP", high=0.05),
     "HARD_SWISH": single("HARD_SWISH"),
     "LOGISTIC": single("LOGISTIC", end=(1 / 256, -128), high=0.5),
     "TANH": single("TANH", end=(1 / 128, 0), high=0.5),
@@ -127,9 +132,11 @@ ONE: dict[str, Maker] = {
 MORE = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "STRIDED_SLICE", "RESIZE_BILINEAR"), 3),
     **dict.fromkeys(("TRANSPOSE_CONV", "CUMSUM", "FULLY_CONNECTED", "AVERAGE_POOL_2D"), 2),
+    **dict.fromkeys(("SVDF",), 4),
     **dict.fromkeys(("MEAN", "ADD", "MUL", "BATCH_MATMUL"), 2),
 }
 OTHER_SEEDS = {"RELU6": 7}
+OF_REFERENCE = ("SPACE_TO_BATCH_ND", "EXP")
 
 
 def models() -> Iterator[tuple[str, bytes, int]]:
@@ -137,7 +144,8 @@ def models() -> Iterator[tuple[str, bytes, int]]:
     for name, make in ONE.items():
         for number in range(MORE.get(name, 1)):
             seed = SEED + number + OTHER_SEEDS.get(name, 0)
-            yield f"{name} {number}", make(np.random.default_rng(seed)), CALLS
+            calls = LONGER if name == "SVDF" else CALLS
+            yield f"{name} {number}", make(np.random.default_rng(seed)), calls
     yield "small network", networks.small_network(), LONGER
     yield "stream", networks.stream(), LONGER
 
@@ -151,28 +159,35 @@ def drawn(dice: layers.Dice, tensor: Any) -> Any:
     return np.where(ends, dice.choice(ENDS, shape), dice.integers(-128, 128, shape)).astype(np.int8)
 
 
-def by_reference(data: bytes, given: Any) -> Any:
+def by_micro(interpreter: Any, results: int, given: list[Any]) -> list[Any]:
+    for at, values in enumerate(given):
+        interpreter.set_input(values, at)
+    interpreter.invoke()
+    return [np.array(interpreter.get_output(at)) for at in range(results)]
+
+
+def by_reference(data: bytes, given: list[Any]) -> list[Any]:
     kind = reference.OpResolverType.BUILTIN_REF
     made = reference.Interpreter(model_content=data, experimental_op_resolver_type=kind)
     made.allocate_tensors()
-    made.set_tensor(made.get_input_details()[0]["index"], given)
+    for place, values in zip(made.get_input_details(), given, strict=True):
+        made.set_tensor(place["index"], values)
     made.invoke()
-    return made.get_tensor(made.get_output_details()[0]["index"])
+    return [made.get_tensor(each["index"]) for each in made.get_output_details()]
 
 
 def recorded(name: str, data: bytes, calls: int) -> dict[str, Any]:
     """The model, its inputs and what it gives; the first index is that of the call."""
-    interpreter = runtime.Interpreter.from_bytes(data, arena_size=ARENA)
     graph = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(data, 0)).subgraphs[0]
     dice, given, got = np.random.default_rng(1), [], []
+    if name.startswith(OF_REFERENCE):
+        called = partial(by_reference, data)
+    else:
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=ARENA)
+        called = partial(by_micro, interpreter, len(graph.outputs))
     for _ in range(calls):
         given.append([drawn(dice, graph.tensors[each]) for each in graph.inputs])
-        for at, values in enumerate(given[-1]):
-            interpreter.set_input(values, at)
-        interpreter.invoke()
-        got.append([np.array(interpreter.get_output(at)) for at in range(len(graph.outputs))])
-        if name.startswith("SPACE_TO_BATCH"):
-            got[-1] = [by_reference(data, given[-1][0])]
+        got.append(called(given[-1]))
     found = {f"{name}/model": np.frombuffer(data, np.uint8)}
     for kind, several in (("in", given), ("out", got)):
         for at in range(len(several[0])):

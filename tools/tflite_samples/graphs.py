@@ -44,6 +44,7 @@ class Graph:
         data: Any = None,
         axis: int = 0,
         name: str | None = None,
+        variable: bool = False,
     ) -> int:
         """A tensor; with `data` a constant, with `scale`, or one for each place of `axis`,
         quantized."""
@@ -56,6 +57,7 @@ class Graph:
             zeros = np.broadcast_to(zero, len(quantized.scale))
             quantized.zeroPoint, quantized.quantizedDimension = [int(z) for z in zeros], axis
             made.quantization = quantized
+        made.isVariable = variable
         made.buffer = 0 if data is None else self.buffer(np.asarray(data, dtype))
         self.graph.tensors.append(made)
         return len(self.graph.tensors) - 1

@@ -104,6 +104,31 @@ def layer(dice: Dice) -> bytes:
     return made.file([x], [y])
 
 
+def svdf(dice: Dice) -> bytes:
+    """A layer that remembers, with a state of int16 or int8, which alone has a zero point."""
+    made, small = Graph(), bool(dice.integers(2))
+    n, k, units, rank, memory = (below(dice, 1, end) for end in (4, 20, 6, 4, 9))
+    kept, filters = "int8" if small else "int16", units * rank
+    x = made.tensor((n, k), scale=scale(dice), zero=zero(dice))
+    features = made.tensor((filters, k), scale=scale(dice), data=bytes_of(dice, filters, k))
+    most = 128 if small else 2000  # sums of 32 bits would overflow with larger ones
+    values = dice.integers(-most, most, (filters, memory))
+    factor, own = (1e-3, 0.1) if small else (1e-5, 2e-3)
+    factor, own = scale(dice, factor / 5, factor), scale(dice, own / 5, own)
+    times = made.tensor((filters, memory), kept, scale=factor, data=values)
+    bias = made.tensor(
+        (units,), "int32", scale=factor * own, data=dice.integers(-3000, 3000, (units,))
+    )
+    place = zero(dice) if small else 0
+    state = made.tensor((n, filters * memory), kept, scale=own, zero=place, variable=True)
+    y = made.tensor((n, units), scale=scale(dice, 0.01, 0.5), zero=zero(dice))
+    ends = [x, features, times, bias, state], [y]
+    activation = int(dice.choice((0, 1)))
+    table = "SVDFOptions"
+    made.operator("SVDF", *ends, table, 3, rank=rank, fusedActivationFunction=activation)
+    return made.file([x], [y])
+
+
 def transposed(dice: Dice) -> bytes:
     made = Graph()
     h, w, c, channels = (below(dice, 1, end) for end in (5, 5, 4, 4))

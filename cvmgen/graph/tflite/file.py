@@ -87,6 +87,9 @@ def damage(file: str | None, where: str) -> Iterator[None]:
         yield
     except ModelError:
         raise
+    except struct.error as error:
+        rule = "is damaged: a table reaches beyond its bytes"
+        raise ModelError(rule, file=file, where=where) from error
     except DAMAGE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(f"is damaged: {reason}", file=file, where=where) from error

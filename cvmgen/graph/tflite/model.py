@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from cvmgen.dtypes import PLAIN
@@ -12,7 +12,7 @@ from cvmgen.errors import ModelError
 from cvmgen.graph.building import Building, RefusedNode, refusal
 from cvmgen.graph.files import FilePath, read_bytes
 from cvmgen.graph.operators import OperatorLibrary
-from cvmgen.graph.plan import Plan
+from cvmgen.graph.plan import Plan, unknown_rounding
 from cvmgen.graph.tflite.file import FileGraph, FileTensor, damage, parse_file
 from cvmgen.graph.tflite.node import OPSET, Node, Translated
 from cvmgen.graph.tflite.operators import ROUNDINGS, Translator
@@ -35,12 +35,15 @@ class TfliteModel:
     def plan(self, operators: OperatorLibrary) -> Plan:
         """The main graph as steps of the opset `tflite`.
 
-        ModelError for a file that is damaged, and for operators that have no translation: all of
-        them with their nodes, and why.
+        ModelError for a file that is damaged, for a rounding that is not known, and for operators
+        that have no translation: all of them with their nodes, and why.
         """
+        table = ROUNDINGS.get(self.rounding)
+        if table is None:
+            raise ModelError(unknown_rounding(self.rounding, ROUNDINGS), file=self.file)
         graphs = parse_file(self.data, self.file)
-        table = ROUNDINGS[self.rounding]
-        return _Translation(graphs, operators, table, self.file).plan()
+        made = _Translation(graphs, operators, table, self.file).plan()
+        return replace(made, rounding=self.rounding)
 
 
 def read_tflite(path: FilePath, rounding: str = "tflm") -> TfliteModel:
@@ -72,6 +75,8 @@ class _Translation:
         for at, tensor in enumerate(graph.tensors):
             if tensor.data is not None:
                 self.at[at] = building.constant(tensor.name, tensor.data)
+            elif tensor.variable and tensor.dtype in PLAIN:
+                self.at[at] = self.variables.begin(at, tensor, building)
         for at in graph.inputs:
             self.at[at] = self.placeholder(graph.tensors[at])
         inputs = tuple(self.at[at] for at in graph.inputs)
@@ -134,7 +139,7 @@ class _Translation:
         if missing:
             self.fail(f"nothing makes the output {self.graph.tensors[missing[0]].name}")
         heads = tuple(self.at[at] for at in self.graph.outputs)
-        return self.building.finished(inputs, heads, self.variables.states(self.building))
+        return self.building.finished(inputs, heads, self.variables.states(self.translated))
 
     def fail(self, rule: str) -> NoReturn:
         raise ModelError(rule, file=self.file)

@@ -71,6 +71,12 @@ class Node:
             self.refuse(f"nothing makes input {at}, {self.input(at).name}, before")
         return found
 
+    def store(self, at: int, index: int) -> None:
+        """Make a tensor the value of an input that is a variable, from here on."""
+        if not self.input(at).variable:
+            self.refuse(f"input {at}, {self.input(at).name}, must be a variable")
+        self.translated.at[self.operator.inputs[at]] = index
+
     def shape(self, index: int) -> tuple[int, ...]:
         return self.building.shape(index)
 

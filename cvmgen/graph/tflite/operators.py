@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from cvmgen.graph.tflite import convolutions, moves, pointwise, xnnpack
+from cvmgen.graph.tflite import convolutions, memory, moves, pointwise, xnnpack
 from cvmgen.graph.tflite.node import Node
 
 Translator = Callable[[Node], int | list[int]]
@@ -29,7 +29,9 @@ OPERATORS: Final[MappingProxyType[str, Translator]] = MappingProxyType(
         "DEPTHWISE_CONV_2D": convolutions.depthwise_conv_2d,
         "DEPTH_TO_SPACE": moves.depth_to_space,
         "DEQUANTIZE": pointwise.dequantize,
+        "ELU": pointwise.elu,
         "EQUAL": pointwise.equal,
+        "EXP": pointwise.exp,
         "EXPAND_DIMS": moves.reshape,
         "FULLY_CONNECTED": convolutions.fully_connected,
         "GATHER": moves.gather,
@@ -68,6 +70,7 @@ OPERATORS: Final[MappingProxyType[str, Translator]] = MappingProxyType(
         "SQUEEZE": moves.reshape,
         "STRIDED_SLICE": moves.strided_slice,
         "SUB": pointwise.sub,
+        "SVDF": memory.svdf,
         "TANH": pointwise.tanh,
         "TRANSPOSE": moves.transpose,
         "TRANSPOSE_CONV": convolutions.transpose_conv,

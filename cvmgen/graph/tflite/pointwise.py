@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cvmgen.graph.tflite.node import Node
-from cvmgen.graph.tflite.scales import multiplier_of, radius_of, rounded, single
+from cvmgen.graph.tflite.scales import INT8, multiplier_of, radius_of, rounded, single
 from cvmgen.graph.values import Value
 
 HALF_SCALE = 27  # bits behind the point of what sigmoid and tanh take
@@ -159,6 +163,32 @@ def softmax(node: Node) -> int:
     if not 0 <= s < 31:
         node.refuse(f"the scale {sx} times beta {beta} is too small or too large")
     return node.step("softmax", node.given(0), m=m, s=s, diff_min=-min(radius_of(5, s), 1 << 31))
+
+
+def of_table(node: Node, function: Callable[[float], float]) -> int:
+    """A function of one int8, computed in float for each of its values: the entry for each."""
+    (sx, zx), (sy, zy) = scales_of(node)
+    up = single(1 / single(sy))
+    low, high = INT8
+    entries = [
+        rounded(single(single(function(single(single(sx) * (x - zx)))) * up)) + zy
+        for x in range(low, high + 1)
+    ]
+    table = np.array([max(low, min(each, high)) for each in entries], np.int8)
+    return node.step("lookup", node.given(0), node.constant(table))
+
+
+def exp(node: Node) -> int:
+    return of_table(node, limited_exp)
+
+
+def elu(node: Node) -> int:
+    return of_table(node, lambda x: single(limited_exp(x)) - 1 if x < 0 else x)
+
+
+def limited_exp(x: float) -> float:
+    """The exponential of a number; beyond a float it is large enough to be cut off."""
+    return math.exp(min(x, 80.0))
 
 
 def quantize(node: Node) -> int:

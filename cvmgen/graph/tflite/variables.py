@@ -2,7 +2,7 @@
 
 A variable is a name in the file. READ_VARIABLE gives what the last ASSIGN_VARIABLE before it has
 stored, or what the call before left; CALL_ONCE names the graph that stores what it is at first,
-before any call.
+before any call. A tensor may be a variable by itself, too: an operator stores in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from cvmgen.graph.building import Building
 from cvmgen.graph.limits import Array
 from cvmgen.graph.plan import PlanState
-from cvmgen.graph.tflite.file import FileGraph, FileOperator
+from cvmgen.graph.tflite.file import FileGraph, FileOperator, FileTensor
 from cvmgen.graph.tflite.node import Node, Translated
 
 HANDLE, READ, ASSIGN, ONCE = "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"
@@ -30,6 +30,7 @@ class Variables:
     handles: dict[int, str] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)  # what a call begins with
     last: dict[str, int] = field(default_factory=dict)  # what was stored last
+    tensors: dict[int, int] = field(default_factory=dict)  # variables by themselves, as read
 
     def operator(self, node: Node) -> list[int]:
         """One of the operators of variables; the results that it has."""
@@ -88,9 +89,21 @@ class Variables:
                 case _:
                     node.refuse(f"the graph that is called once has {each.name}")
 
-    def states(self, building: Building) -> tuple[PlanState, ...]:
+    def begin(self, number: int, tensor: FileTensor, building: Building) -> int:
+        """A tensor that is a variable by itself, as a call finds it."""
+        index = building.add(f"state {tensor.name}", tensor.shape, tensor.dtype)
+        self.tensors[number] = index
+        return index
+
+    def states(self, translated: Translated) -> tuple[PlanState, ...]:
         """What the calls of the model share."""
-        found = []
+        found, building = [], translated.plan
+        for number, index in self.tensors.items():
+            stored = translated.graph.tensors[number]
+            # Interpreters fill int8 with the zero point, and all else with 0.
+            zero = stored.zeros[0] if stored.dtype == "int8" and stored.zeros else 0
+            first = np.full(stored.shape, zero, stored.dtype)
+            found.append(PlanState(stored.name, index, translated.at[number], first))
         for name, index in self.read.items():
             tensor = building.tensors[index]
             first = self.firsts.get(name, np.zeros(tensor.shape, tensor.dtype))

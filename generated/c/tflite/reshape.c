@@ -3,7 +3,7 @@
 
    operator reshape {
      "The elements in row-major order, in another shape."
-     type   T in bool, int8, uint8, int32, float32
+     type   T in bool, int8, uint8, int16, int32, float32
      input  X : T[n...]
      attr   target_shape : int list in [1, inf)
      require size(target_shape) == size(n) : "the sizes must agree"
@@ -26,17 +26,18 @@ typedef struct reshape_plan {
 } reshape_plan;
 
 /* The element types of X, Y. */
-static const int32_t reshape_rows[5][2] = {
+static const int32_t reshape_rows[6][2] = {
     {CVMGEN_BOOL, CVMGEN_BOOL},
     {CVMGEN_INT8, CVMGEN_INT8},
     {CVMGEN_UINT8, CVMGEN_UINT8},
+    {CVMGEN_INT16, CVMGEN_INT16},
     {CVMGEN_INT32, CVMGEN_INT32},
     {CVMGEN_FLOAT32, CVMGEN_FLOAT32},
 };
-enum { reshape_of_bool, reshape_of_int8, reshape_of_uint8, reshape_of_int32,
+enum { reshape_of_bool, reshape_of_int8, reshape_of_uint8, reshape_of_int16, reshape_of_int32,
        reshape_of_float32 };
 static const char *const reshape_types_names[] = {"X"};
-static const cvmgen_types reshape_types = {2, 1, 5, reshape_rows[0], reshape_types_names};
+static const cvmgen_types reshape_types = {2, 1, 6, reshape_rows[0], reshape_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
@@ -112,6 +113,13 @@ static void reshape_Y_uint8(const reshape_plan *plan, const uint8_t *restrict X,
     cvmgen_copy_u8(Y, X, target_shape_size);
 }
 
+static void reshape_Y_int16(const reshape_plan *plan, const int16_t *restrict X,
+                            int16_t *restrict Y) {
+    const int64_t target_shape_size = plan->target_shape_size;
+    /* reshape line 9: Y[d...] = flat[flatten_index(d..., target_shape...)] */
+    cvmgen_copy_i16(Y, X, target_shape_size);
+}
+
 static void reshape_Y_int32(const reshape_plan *plan, const int32_t *restrict X,
                             int32_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
@@ -165,6 +173,8 @@ static int reshape_run(const tflite_reshape_args *args, reshape_plan *plan,
         reshape_Y_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     } else if (plan->types == reshape_of_uint8) {
         reshape_Y_uint8(plan, (const uint8_t *)args->X->data, (uint8_t *)args->Y->data);
+    } else if (plan->types == reshape_of_int16) {
+        reshape_Y_int16(plan, (const int16_t *)args->X->data, (int16_t *)args->Y->data);
     } else if (plan->types == reshape_of_int32) {
         reshape_Y_int32(plan, (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     } else {

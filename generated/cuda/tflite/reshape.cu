@@ -3,7 +3,7 @@
 
    operator reshape {
      "The elements in row-major order, in another shape."
-     type   T in bool, int8, uint8, int32, float32
+     type   T in bool, int8, uint8, int16, int32, float32
      input  X : T[n...]
      attr   target_shape : int list in [1, inf)
      require size(target_shape) == size(n) : "the sizes must agree"
@@ -70,6 +70,24 @@ tflite_reshape_Y_uint8(const __grid_constant__ tflite_reshape_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tflite_reshape_Y_int16(const __grid_constant__ tflite_reshape_Y_values values,
+                       const int16_t *__restrict__ X, int16_t *__restrict__ Y) {
+    const int64_t target_shape_size = values.target_shape_size;
+    /* reshape line 9: Y[d...] = flat[flatten_index(d..., target_shape...)] */
+    const int64_t vectors = cvmgen_vectors(target_shape_size, 8);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 8;
+        const int32_t lanes = (int32_t)cvmgen_min_i64(target_shape_size - d, 8);
+        const auto X_vector = cvmgen_load<8>(&X[d], 1, lanes);
+        cvmgen_vector<int16_t, 8> Y_vector;
+        CVMGEN_UNROLL
+        for (int32_t lane = 0; lane < 8; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_reshape_Y_int32(const __grid_constant__ tflite_reshape_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
@@ -116,17 +134,18 @@ struct reshape_plan {
 };
 
 /* The element types of X, Y. */
-static const int32_t reshape_rows[5][2] = {
+static const int32_t reshape_rows[6][2] = {
     {CVMGEN_BOOL, CVMGEN_BOOL},
     {CVMGEN_INT8, CVMGEN_INT8},
     {CVMGEN_UINT8, CVMGEN_UINT8},
+    {CVMGEN_INT16, CVMGEN_INT16},
     {CVMGEN_INT32, CVMGEN_INT32},
     {CVMGEN_FLOAT32, CVMGEN_FLOAT32},
 };
-enum { reshape_of_bool, reshape_of_int8, reshape_of_uint8, reshape_of_int32,
+enum { reshape_of_bool, reshape_of_int8, reshape_of_uint8, reshape_of_int16, reshape_of_int32,
        reshape_of_float32 };
 static const char *const reshape_types_names[] = {"X"};
-static const cvmgen_types reshape_types = {2, 1, 5, reshape_rows[0], reshape_types_names};
+static const cvmgen_types reshape_types = {2, 1, 6, reshape_rows[0], reshape_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
@@ -194,6 +213,9 @@ int tflite_reshape_cuda(const tflite_reshape_args *args, cvmgen_stream stream,
     } else if (plan.types == reshape_of_uint8) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_reshape_Y_uint8,
                                values, (const uint8_t *)args->X->data, (uint8_t *)args->Y->data);
+    } else if (plan.types == reshape_of_int16) {
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 8), tflite_reshape_Y_int16,
+                               values, (const int16_t *)args->X->data, (int16_t *)args->Y->data);
     } else if (plan.types == reshape_of_int32) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4), tflite_reshape_Y_int32,
                                values, (const int32_t *)args->X->data, (int32_t *)args->Y->data);

@@ -15,8 +15,8 @@ extern "C" {
 
 /* tflite.reshape: The elements in row-major order, in another shape. spec/tflite/transform.cvm */
 typedef struct tflite_reshape_args {
-    const cvmgen_tensor *X; /* bool, int8, uint8, int32 or float32 */
-    cvmgen_tensor *Y; /* bool, int8, uint8, int32 or float32 */
+    const cvmgen_tensor *X; /* bool, int8, uint8, int16, int32 or float32 */
+    cvmgen_tensor *Y; /* bool, int8, uint8, int16, int32 or float32 */
     cvmgen_list target_shape; /* in [1, inf) */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tflite_reshape_args;

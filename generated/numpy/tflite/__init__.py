@@ -27,6 +27,8 @@ from .quantize import quantize
 from .dequantize import dequantize
 from .resize_bilinear import resize_bilinear
 from .cumsum import cumsum
+from .svdf_state import svdf_state
+from .svdf import svdf
 from .max_pool_2d import max_pool_2d
 from .average_pool_2d import average_pool_2d
 from .mean import mean
@@ -113,6 +115,8 @@ __all__ = [
     "squared_difference",
     "strided_slice",
     "sub",
+    "svdf",
+    "svdf_state",
     "tanh",
     "transpose",
     "transpose_conv",
