@@ -244,12 +244,11 @@ def _split(facts: ProductRanges, order: Mapping[str, int], claim: Formula) -> t.
 def factor_of(operand: Term, name: str) -> Term:
     """What a symbol is multiplied by."""
     found: dict[Monomial, int] = {}
-    for monomial, coefficient in operand.parts:
+    for monomial, coefficient in operand.poly.items():
         if name in monomial:
             at = monomial.index(name)
-            rest = monomial[:at] + monomial[at + 1 :]
-            found[rest] = found.get(rest, 0) + coefficient
-    return t.term_of(found)
+            found[monomial[:at] + monomial[at + 1 :]] = coefficient
+    return Term(found)
 
 
 def quotient(whole: Term, part: Term) -> tuple[int, Term] | None:
@@ -300,7 +299,7 @@ def _difference(monomial: Monomial, factors: Monomial) -> Monomial:
 
 def _lowest(goal: Term) -> Term:
     """goal >= 0 with the least coefficients; of integers, what is left of a number is rounded."""
-    common = gcd(*(number for monomial, number in goal.parts if monomial))
+    common = gcd(*(number for monomial, number in goal.poly.items() if monomial))
     if common <= 1:
         return goal
-    return t.term_of({monomial: number // common for monomial, number in goal.parts})
+    return t.term_of({monomial: number // common for monomial, number in goal.poly.items()})

@@ -281,7 +281,7 @@ class ProductRanges:
     def least(self, operand: Term) -> int | None:
         """A value that a term is not below."""
         total = 0
-        for monomial, number in operand.parts:
+        for monomial, number in operand.poly.items():
             found = self.part(monomial, number)[0]
             if found is None:
                 return None
@@ -290,7 +290,7 @@ class ProductRanges:
 
     def greatest(self, operand: Term) -> int | None:
         total = 0
-        for monomial, number in operand.parts:
+        for monomial, number in operand.poly.items():
             found = self.part(monomial, number)[1]
             if found is None:
                 return None
@@ -312,10 +312,9 @@ class ProductRanges:
         """The range of a number times symbols."""
         if not monomial:
             return number, number
-        found: Bounds = self.low.get(monomial[0]), self.high.get(monomial[0])
+        low, high = self.low.get(monomial[0]), self.high.get(monomial[0])
         for name in monomial[1:]:
-            found = _times(found, (self.low.get(name), self.high.get(name)))
-        low, high = found
+            low, high = _times((low, high), (self.low.get(name), self.high.get(name)))
         if (bound := self.products.get(monomial)) is not None:
             high = bound if high is None else min(bound, high)
         if number < 0:
@@ -391,9 +390,9 @@ def _times(left: Bounds, right: Bounds) -> Bounds:
 
 def replaced(operand: Term, name: str, value: Term) -> Term:
     """A term with a value for a symbol."""
-    found = t.ZERO
-    for monomial, number in operand.parts:
-        count = monomial.count(name)
-        part = t.term_of({tuple(each for each in monomial if each != name): number})
-        found = found + part * t.product([value] * count)
+    found = Term({each: number for each, number in operand.poly.items() if name not in each})
+    for monomial, number in operand.poly.items():
+        if count := monomial.count(name):
+            part = Term({tuple(each for each in monomial if each != name): number})
+            found = found + part * t.product([value] * count)
     return found

@@ -31,26 +31,40 @@ class LazyAttribute(Generic[Value]):
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, init=False)
 class Term:
-    """The sum of coefficients times products of symbols, in order."""
+    """The sum of coefficients, none of which is 0, times products of symbols; `parts` are in
+    order, which most terms of a search are never asked for."""
 
-    parts: tuple[tuple[Monomial, int], ...]
+    poly: Mapping[Monomial, int]
+
+    def __init__(self, poly: Mapping[Monomial, int]) -> None:
+        vars(self)["poly"] = poly  # the quick way to set what is frozen: millions are made
 
     @LazyAttribute
-    def poly(self) -> Mapping[Monomial, int]:
-        return dict(self.parts)
+    def parts(self) -> tuple[tuple[Monomial, int], ...]:
+        return tuple(sorted(self.poly.items(), key=by_degree))
 
     @LazyAttribute
     def names(self) -> frozenset[str]:
-        return frozenset(name for monomial, _ in self.parts for name in monomial)
+        return frozenset().union(*self.poly)
+
+    @LazyAttribute
+    def code(self) -> int:
+        return hash(frozenset(self.poly.items()))
+
+    def __hash__(self) -> int:
+        return self.code
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Term) and self.poly == other.poly)
 
     @property
     def value(self) -> int | None:
         """The integer that the term is, if it has no symbols."""
-        if not self.parts:
+        if not self.poly:
             return 0
-        return self.parts[0][1] if len(self.parts) == 1 and not self.parts[0][0] else None
+        return self.poly.get((), None) if len(self.poly) == 1 else None
 
     @property
     def is_plain(self) -> bool:
@@ -62,17 +76,26 @@ class Term:
                 return False
 
     def __add__(self, other: Term | int) -> Term:
-        return term_of(p.plus(self.poly, term(other).poly))
+        return Term(p.plus(self.poly, term(other).poly))
 
     def __sub__(self, other: Term | int) -> Term:
-        return term_of(p.plus(self.poly, term(other).poly, -1))
+        return Term(p.plus(self.poly, term(other).poly, -1))
 
     def __mul__(self, other: Term | int) -> Term:
-        return term_of(p.times(self.poly, term(other).poly))
+        number = other if isinstance(other, int) else other.value
+        if number is None:
+            return Term(p.times(self.poly, term(other).poly))
+        return self.multiple(number)
+
+    def multiple(self, number: int) -> Term:
+        """The term so often."""
+        if number == 1:
+            return self
+        return Term({key: each * number for key, each in self.poly.items()} if number else {})
 
 
 def term_of(poly: Mapping[Monomial, int]) -> Term:
-    return Term(tuple(sorted([each for each in poly.items() if each[1]], key=by_degree)))
+    return Term({monomial: number for monomial, number in poly.items() if number})
 
 
 def by_degree(part: tuple[Monomial, int]) -> tuple[int, Monomial]:
@@ -80,11 +103,11 @@ def by_degree(part: tuple[Monomial, int]) -> tuple[int, Monomial]:
 
 
 def term(value: Term | int) -> Term:
-    return value if isinstance(value, Term) else Term((((), value),) if value else ())
+    return value if isinstance(value, Term) else Term({(): value} if value else {})
 
 
 def symbol(name: str) -> Term:
-    return Term((((name,), 1),))
+    return Term({(name,): 1})
 
 
 def product(factors: Iterable[Term]) -> Term:
@@ -108,6 +131,9 @@ class Holds:
     def names(self) -> frozenset[str]:
         return self.term.names
 
+    def __hash__(self) -> int:
+        return hash(self.op) ^ self.term.code
+
 
 @dataclass(frozen=True)
 class TruthSymbol:
@@ -130,6 +156,13 @@ class Every:
     def names(self) -> frozenset[str]:
         return frozenset().union(*(each.names for each in self.parts))
 
+    @LazyAttribute
+    def code(self) -> int:
+        return hash((type(self), self.parts))
+
+    def __hash__(self) -> int:
+        return self.code
+
 
 @dataclass(frozen=True)
 class Some:
@@ -140,6 +173,13 @@ class Some:
     @LazyAttribute
     def names(self) -> frozenset[str]:
         return frozenset().union(*(each.names for each in self.parts))
+
+    @LazyAttribute
+    def code(self) -> int:
+        return hash((type(self), self.parts))
+
+    def __hash__(self) -> int:
+        return self.code
 
 
 @dataclass(frozen=True)

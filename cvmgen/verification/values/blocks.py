@@ -7,6 +7,7 @@ block is done on the edge.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -38,11 +39,12 @@ class PathSplit:
 
 @dataclass(slots=True)
 class Prepared:
-    """A function that can be run. `meeting` is where the ways of a block's branch meet."""
+    """A function that can be run. `meeting` says where the ways of a block's branch meet, which
+    calls without a branch on elements do not ask."""
 
     name: str
     blocks: list[Callable[[Registers], Any]]
-    meeting: list[int]
+    meeting: Callable[[], list[int]]
     phis: list[list[tuple[int, llvm.Type]]]
     result: llvm.Type
     registers: int
@@ -283,7 +285,7 @@ def prepare(machine: Executor, number: int, function: llvm.LlvmFunction) -> Prep
         for block in function.blocks
     ]
     blocks = [writer.space[f"b{at}"] for at in range(len(function.blocks))]
-    meeting = _meetings(function, writer.labels)
+    meeting = functools.cache(lambda: _meetings(function, writer.labels))
     count = writer.owned + 1
     ran = [0] * len(blocks)
     return Prepared(

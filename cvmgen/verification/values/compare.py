@@ -50,7 +50,8 @@ class Comparison:
             raise CallTooLarge(f"more than {MOST_CASES} cases")
         if t.TABLE.rebuilt > MOST_REBUILT:
             raise CallTooLarge(f"more than {MOST_REBUILT} atoms under assumptions")
-        one, other = Rebuilt(self.facts).value(one), Rebuilt(self.facts).value(other)
+        rebuilt = Rebuilt(self.facts)
+        one, other = rebuilt.value(one), rebuilt.value(other)
         if same(one, other) or self._no_numbers(one, other):
             return True
         tests = (test for value in (one, other) for test in _tests(value, set()))
@@ -105,6 +106,7 @@ class Rebuilt:
         self.facts = facts
         self.atoms: dict[int, t.Integer] = {}
         self.reals: dict[int, Any] = {}
+        self.conditions: dict[t.Condition, t.Truth] = {}
 
     def value(self, value: Any) -> Any:
         match value:
@@ -216,6 +218,11 @@ class Rebuilt:
     def condition(self, test: t.Truth) -> t.Truth:
         if not isinstance(test, t.Condition):
             return test
+        if test not in self.conditions:
+            self.conditions[test] = self._condition(test)
+        return self.conditions[test]
+
+    def _condition(self, test: t.Condition) -> t.Truth:
         said = self.facts.says(test)
         if said is not None:
             return said

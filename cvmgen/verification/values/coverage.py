@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
+from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING, TypeVar
 
 from cvmgen.verification.values import llvm
@@ -110,22 +111,29 @@ def covering(
     """At most so many cases: first those that come to blocks that no other has come to, then those
     in which blocks run another number of times; the cheapest first, by how many blocks ran and
     what is `fixed`. What ran `before` is not new."""
-    left = list(trials)
     chosen: list[Case] = []
     ran, blocks = set(before), _blocks_of(before)
+    several = [(case, found, _blocks_of(found), cost + fixed) for case, found, cost in trials]
 
-    def worth(trial: tuple[Case, set[Feature], int]) -> tuple[float, float]:
-        _, found, cost = trial
-        new = len(_blocks_of(found) - blocks)
-        dear = max(1, cost + fixed)  # a call that is refused at once comes to no block
-        return new / dear, len(found - ran) / dear
+    def worth(at: int) -> tuple[float, float, int]:
+        """What is new in a call, of the best the least; of equals the first."""
+        _, found, its, cost = several[at]
+        dear = max(1, cost)  # a call that is refused at once comes to no block
+        return -len(its - blocks) / dear, -len(found - ran) / dear, at
 
-    while left and len(chosen) < most:
-        best = max(left, key=worth)
-        if not best[1] - ran:
+    # What is new in a call only becomes less: one that is the best still is so at once.
+    heap = [worth(at) for at in range(len(several))]
+    heapify(heap)
+    while heap and len(chosen) < most:
+        at = heap[0][-1]
+        if (now := worth(at)) != heap[0]:
+            heapreplace(heap, now)
+            continue
+        heappop(heap)
+        case, found, its, _ = several[at]
+        if not found - ran:
             break
-        left.remove(best)
-        chosen.append(best[0])
-        ran |= best[1]
-        blocks |= _blocks_of(best[1])
+        chosen.append(case)
+        ran |= found
+        blocks |= its
     return chosen

@@ -127,8 +127,11 @@ def _entrywise(
 def extreme(name: str, bits: int) -> Callable[[Any, Any], Any]:
     read = modular.signed if name[0] == "s" else modular.unsigned
     pick = extremes.maximum if name.endswith("max") else extremes.minimum
+    of_numbers = max if name.endswith("max") else min
 
     def operate(one: Any, other: Any) -> Any:
+        if type(one) is int and type(other) is int:
+            return modular.signed(of_numbers(read(one, bits), read(other, bits)), bits)
         if name[0] == "u" and _with_one(one, other):
             value = modular.signed(other if isinstance(one, int) else one, bits)
             zero = t.equal(value, 0)

@@ -228,7 +228,7 @@ class Machine:
         said = self.known(test)
         if said is not None:
             return (fork.yes if said else fork.no)(registers)
-        stop = function.meeting[block]
+        stop = function.meeting()[block]
         sides: dict[bool, list[Any] | None] = {}
 
         def run(holds: bool) -> None:

@@ -40,6 +40,7 @@ class TermTable:
         self.answers: dict[Any, Any] = {}  # what a solver said of conditions
         self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
         self.pushed: dict[tuple[Any, ...], Truth | None] = {}  # tests of choices
+        self.values: dict[frozenset[Any], Integer] = {}  # that keys stand for
         self.rebuilt = 0  # atoms under assumptions
         self.spent: list[int] = []  # steps of the solver since it began, after each question
 
@@ -320,10 +321,12 @@ def is_polynomial(key: frozenset[Any]) -> bool:
 
 def of_key(key: Any) -> Any:
     """The value that a key stands for."""
-    if isinstance(key, frozenset):
+    if not isinstance(key, frozenset):
+        return key
+    if key not in TABLE.values:
         parts = dict(key)
-        return of_parts(parts, *bounds_of(parts))
-    return key
+        TABLE.values[key] = of_parts(parts, *bounds_of(parts))
+    return TABLE.values[key]
 
 
 def single(value: Any) -> Atom | None:

@@ -67,6 +67,7 @@ Case = tuple[calls.ChosenCall, frozenset[str]]  # and the features of the proces
 Key = tuple[str, frozenset[str]]  # what tells cases apart
 Trial = tuple[Case, set[Feature], int]  # what ran, and how many blocks
 Decider = Callable[[t.Condition], bool] | None
+Outputs = dict[str, Tensor]
 UNKNOWN = (OpenEquality, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
 # What cuts work into threads is run as its description says; what knows processors is told.
@@ -242,8 +243,9 @@ class _Checking:
         )
         return result
 
-    def tried(self, given: Case) -> tuple[set[Feature], int]:
-        """What runs in a call of some numbers, and how many blocks."""
+    def tried(self, given: Case, known: list[Outputs]) -> tuple[set[Feature], int]:
+        """What runs in a call of some numbers, and how many blocks; its outputs are noted, which
+        are the same on each processor."""
         case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
         random, draw = Random(1), calls.drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
@@ -251,7 +253,8 @@ class _Checking:
         self.machine.begin(PathFacts(), None, steps)
         self.machine.asked = self.machine.compared = False
         try:
-            self.caller.run(call, self.outputs(case)[-1])
+            known += [] if known else self.outputs(case)
+            self.caller.run(call, known[-1])
         except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
             return set(), steps
         except UndefinedBehaviour as error:
@@ -268,12 +271,12 @@ class _Checking:
         def came(case: calls.ChosenCall) -> bool | None:
             if sum(cost for *_, cost in found) > self.effort * MOST_TRIED:
                 return None
-            before, machine = len(ran), self.machine
-            trials = [((case, PLAIN), *self.tried((case, PLAIN)))]
+            before, machine, known = len(ran), self.machine, list[Outputs]()
+            trials = [((case, PLAIN), *self.tried((case, PLAIN), known))]
             more = frozenset([LITTLE] if machine.compared else ())
             several = [more] if more else []
             several += [each | more for each in PROCESSORS[self.text.target] if machine.asked]
-            trials += [((case, each), *self.tried((case, each))) for each in several]
+            trials += [((case, each), *self.tried((case, each), known)) for each in several]
             found.extend(trials)
             ran.update(*(coverage.about(features) for _, features, _ in trials))
             return len(ran) > before
@@ -393,7 +396,7 @@ class _Checking:
                 return True
         return False
 
-    def outputs(self, case: calls.ChosenCall) -> list[dict[str, Tensor]]:
+    def outputs(self, case: calls.ChosenCall) -> list[Outputs]:
         """The outputs of a call without their elements, for each choice of types."""
         result = Reference(self.operator).infer(case.inputs, case.attributes)
         inferred = {}
