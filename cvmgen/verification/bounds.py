@@ -45,12 +45,14 @@ def all_ways(
     by several dimensions at once."""
     first, *others = _ways(offset, shape)
     yield claims(first)
+    if (known := of_numbers(shape, path)) != shape:
+        yield claims(next(_ways(offset, known)))
     if any(each in splits for each in shape):
         pieces = [splits.get(each, ((each,), t.TRUE)) for each in shape]
         parts = tuple(part for several, _ in pieces for part in several)
         yield (*claims(next(_ways(offset, parts))), *(where for _, where in pieces))
-    known = (found for each in path if (found := product_of(each)) is not None)
-    products = {name: factors for name, factors in known if name in shape}
+    found = (each for fact in path if (each := product_of(fact)) is not None)
+    products = {name: factors for name, factors in found if name in shape}
     for name, (one, other) in products.items():
         offset = with_value(offset, name, one * other)
     orders = [(pair, pair[::-1]) for pair in products.values()]
@@ -67,7 +69,7 @@ def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple
 
     With 0 <= index < extent in each dimension of the row, 0 <= row <= rows - 1. The size of what is
     behind is not negative, so that 0 <= row * behind <= rows * behind, which is the size of the
-    tensor. Then rest <= operand <= rest + size."""
+    tensor. Then rest <= operand <= rest + size. The operand may be the row alone."""
     for count in range(1, len(shape)):
         behind = t.product(shape[-count:])
         row, rest = divided(operand, behind)
@@ -75,6 +77,26 @@ def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple
             size = t.product(shape)
             ends = (t.at_most(0, behind), t.at_most(low, rest), t.at_most(rest + size, high))
             yield (*claims(next(_ways(row, shape[:-count]))), *ends)
+    for count in range(1, len(shape) - 1):
+        rows = shape[:-count]
+        if not divided(operand, t.product(rows[1:]))[0].names.isdisjoint(operand.names):
+            ends = (t.at_most(low, 0), t.at_most(t.product(rows), high))
+            yield (*claims(next(_ways(operand, rows))), *ends)
+
+
+def of_numbers(shape: Shape, path: tuple[Formula, ...]) -> Shape:
+    """A shape with the numbers that facts say extents are."""
+    for fact in path:
+        match fact:
+            case t.Holds(op="==", term=operand) if len(operand.poly) <= 2:
+                for name in operand.names:
+                    if (factor := operand.poly.get((name,))) in (1, -1):
+                        value = (operand - t.symbol(name) * factor) * -factor
+                        if value.value is not None and any(name in each.names for each in shape):
+                            shape = tuple(with_value(e, t.symbol(name), value) for e in shape)
+            case _:
+                pass
+    return shape
 
 
 def with_value(operand: Term, name: Term, value: Term) -> Term:

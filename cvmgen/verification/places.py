@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from cvmgen.verification.bounds import all_ways, claims, row_ways
+from cvmgen.verification.bounds import all_ways, claims, of_numbers, row_ways
 from cvmgen.verification.boxes import Boxes, Claim
 from cvmgen.verification.calls import HostReader, Shape
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, WALKS, WIDTHS, Obligation
@@ -102,7 +102,7 @@ class PlaceProofs:
     def of_rows(self, demand: PlaceDemand) -> Obligation | None:
         """The start of a row that lies in some tensor is no larger than the tensor."""
         assert demand.limits is not None
-        for shape in dict.fromkeys(self.call.shapes.values()):
+        for shape in dict.fromkeys(of_numbers(e, demand.path) for e in self.call.shapes.values()):
             for way in row_ways(demand.operand, shape, *demand.limits):
                 proofs = None if self.doubts(demand, way) else self.all_proved(demand, way)
                 if proofs is not None:

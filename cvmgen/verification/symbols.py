@@ -163,6 +163,7 @@ class Symbols:
         else:
             self.know(made, implies(every(positive, upward), every(down, at_most(0, made))))
             self.know(made, implies(every(positive, negation(upward)), up))
+            self.know(made, implies(every(positive, at_most(1, made)), down))  # none below zero
         if right.value is None:
             self.in_order(made, word, left, right)
         return made
