@@ -80,8 +80,8 @@ def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple
     for count in range(1, len(shape) - 1):
         rows = shape[:-count]
         if not divided(operand, t.product(rows[1:]))[0].names.isdisjoint(operand.names):
-            ends = (t.at_most(low, 0), t.at_most(t.product(rows), high))
-            yield (*claims(next(_ways(operand, rows))), *ends)
+            alone = (t.at_most(low, 0), t.at_most(t.product(rows), high))
+            yield (*claims(next(_ways(operand, rows))), *alone)
 
 
 def of_numbers(shape: Shape, path: tuple[Formula, ...]) -> Shape:

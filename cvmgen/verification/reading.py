@@ -339,6 +339,8 @@ class FormulaReader:
                 return self.symbols.extreme(name, *given)
             case "abs":
                 return self.symbols.magnitude(given[0])
+            case "saturate":
+                return self.symbols.saturated(given[0], *LIMITS["i64"])
             case "negate":
                 return t.term(0) - given[0]
             case "ceildiv":

@@ -218,6 +218,10 @@ class Symbols:
         self.know(made, some(equal(made, left), equal(made, right)))
         return made
 
+    def saturated(self, operand: Term, low: int, high: int) -> Term:
+        """The nearest integer from `low` to `high`."""
+        return self.extreme("max", term(low), self.extreme("min", term(high), operand))
+
     def choice(self, condition: Formula, then: Term, otherwise: Term) -> Term:
         if then == otherwise:
             return then
