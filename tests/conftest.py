@@ -15,7 +15,6 @@ from xdist.scheduler import LoadFileScheduling
 
 from cvmgen.api import Operators
 from cvmgen.api import library as loading
-from cvmgen.api.library import compiled_operators
 from cvmgen.build import library as building
 from cvmgen.ir import remember
 from cvmgen.reference import Reference
@@ -23,7 +22,7 @@ from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.emit.units import joined
 from tests.operators import extra, product, sample
-from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly, write_together
+from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly, whole, write_together
 
 # Nothing is tested by the clock: a machine may be busy.
 settings.register_profile(
@@ -127,12 +126,11 @@ def sample_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
-    if "c" in TARGETS:
-        compiled_operators(generated)  # all of them at once: tests call them all
-    folders = (generated, extra_generated)
+    built = {"c": whole(generated)} if "c" in TARGETS else {}
+    folders, extra = (generated, extra_generated), extra_generated
     return Libraries(
-        (target, load_all(target, *folders, libraries=[None, quickly(extra_generated, target)]))
-        for target in TARGETS
+        (each, load_all(each, *folders, libraries=[built.get(each), quickly(extra, each)]))
+        for each in TARGETS
     )
 
 

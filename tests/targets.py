@@ -13,14 +13,16 @@ from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.device import open_device
 from cvmgen.api.library import TARGETS as KNOWN
-from cvmgen.api.library import library_sources
-from cvmgen.build import compile_library, write_changed
+from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.build import compile_library, has_library, write_changed
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.errors import CvmgenError
+from cvmgen.paths import MANIFEST
 from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
-from tests.emit.units import joined
+from tests.emit.units import hurried, joined
 from tests.fake_gpu import fake_operators
+from tests.operators import sample
 
 TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,numpy,cuda-cpu").split(","))
 """`CVMGEN_TEST_TARGETS=c,cuda` runs all tests of conformance on a GPU, `c,cuda-fake` on the way to
@@ -63,10 +65,19 @@ def load_own(
 
 def quickly(folder: Path, target: str) -> Path | None:
     """A library that is not optimised, which would take longer than calls of it do; None where
-    the product makes it. The operators of spec/ alone are tested as users have them."""
+    the product makes it."""
     if target == "c":
         return compile_library(joined(library_sources(folder)), name="tried", flags=("-O0",))
     return on_cpu.library(folder) if target == "cuda-cpu" else None
+
+
+def whole(folder: Path) -> Path:
+    """The C library of all operators of spec/, which many tests call: as users have it where a
+    build has made it; else those of the sample alone, and the others quickly."""
+    sources = library_sources(folder)
+    if has_library(sources, name="cvmgen"):
+        return compiled_operators(folder)
+    return compile_library(hurried(sources, sample()), name="whole", manifest=folder / MANIFEST)
 
 
 @functools.cache

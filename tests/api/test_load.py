@@ -15,10 +15,8 @@ import pytest
 import cvmgen
 from cvmgen.api import Operators
 from cvmgen.api.library import TARGETS as KNOWN
-from cvmgen.api.library import library_sources
-from cvmgen.build import compile_library
 from cvmgen.errors import BuildError, CvmgenError
-from tests.targets import TARGETS, missing_gpu, quickly
+from tests.targets import TARGETS, missing_gpu, quickly, whole
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,7 +73,7 @@ def test_a_missing_source(generated: Path, tmp_path: Path) -> None:
 
 
 def test_a_library_built_before(generated: Path) -> None:
-    library = compile_library(library_sources(generated), name="cvmgen")
+    library = whole(generated)
     operators = cvmgen.load("c", folder=str(generated), library=str(library))
     assert operators.cvm.abs(np.array([-3], np.int8)).tolist() == [3]
 

@@ -20,6 +20,7 @@ from cvmgen.cli.exits import UsageError
 from cvmgen.errors import CacheError, InternalError, RefusedError
 from cvmgen.source import Source, Span, SpecError, SpecErrors, SpecWarning
 from tests.api.sent import called, failed, in_threads, mapped
+from tests.targets import whole
 
 SPAN = Span(Source("a.cvm", "one\ntwo\n", "there/a.cvm"), 4, 7)
 SPEC_ERROR = SpecError(SPAN, "no", "try")
@@ -154,10 +155,8 @@ def test_other_files_are_refused(generated: Path, tmp_path: Path, target: str) -
 
 
 def test_another_library_is_refused(generated: Path, tmp_path: Path) -> None:
-    from cvmgen.api.library import compiled_operators
-
     mine = tmp_path / "mine.so"
-    shutil.copy(compiled_operators(generated), mine)
+    shutil.copy(whole(generated), mine)
     sent = pickle.dumps(cvmgen.load("c", folder=generated, library=mine).cvm.abs)
     forget()
     assert pickle.loads(sent)(np.array([-1], np.int8)).tolist() == [1]

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.library import compiled_operators
 from cvmgen.build import c_compiler, cpp_compiler
 from cvmgen.emit.c_support import HEADERS
 from cvmgen.errors import BuildError, OperatorError
@@ -22,7 +21,7 @@ from tests.conformance.calls import Call
 from tests.conformance.random_calls import DRAW, call
 from tests.emit.raw import Raw
 from tests.operators import sampled
-from tests.targets import quickly
+from tests.targets import quickly, whole
 
 HERE = Path(__file__).resolve().parent
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -50,7 +49,7 @@ TYPES = (
 
 
 def test_a_program_in_c(generated: Path, tmp_path: Path) -> None:
-    library = compiled_operators(generated)
+    library = whole(generated)
     expected = PRINTED.format(types=TYPES)
     assert printed_by(HERE / "use_from_c.c", generated, library, tmp_path) == expected
 
@@ -83,7 +82,7 @@ BOUND_PRINTED = """\
 
 
 def test_a_bound_call_in_c(generated: Path, tmp_path: Path) -> None:
-    library = compiled_operators(generated)
+    library = whole(generated)
     assert printed_by(HERE / "bind_from_c.c", generated, library, tmp_path) == BOUND_PRINTED
 
 
@@ -109,7 +108,7 @@ def test_a_program_in_c_plus_plus(generated: Path, tmp_path: Path) -> None:
         compiler = cpp_compiler().command
     except BuildError as error:
         pytest.skip(str(error))
-    library, program = compiled_operators(generated), tmp_path / "program"
+    library, program = whole(generated), tmp_path / "program"
     build = (*compiler, "-std=c++17", *WARNINGS, "-I", generated / "c", HERE / "use_from_cpp.cc")
     subprocess.run([*build, library, f"-Wl,-rpath,{library.parent}", "-o", program], check=True)
     done = subprocess.run([program], check=True, capture_output=True, text=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, sanitizer_environment
 from cvmgen.errors import OperatorError
 from cvmgen.spec import formula as f
@@ -25,7 +25,7 @@ from tests.emit.processes import ROOT, python
 from tests.emit.texts import digest
 from tests.emit.units import joined
 from tests.operators import FOLDERS, sampled
-from tests.targets import quickly
+from tests.targets import quickly, whole
 
 # ---------------------------------------------------------------- builds that must agree
 
@@ -91,7 +91,7 @@ def digests(
 
 def test_threads_change_nothing(folders: tuple[Path, ...]) -> None:
     generated, extra = folders
-    libraries = (compiled_operators(generated), quickly(extra, "c"))
+    libraries = (whole(generated), quickly(extra, "c"))
     expected = digests(folders, libraries, OMP_NUM_THREADS="1")
     assert set(expected) == set(LARGE_CALLS)
     for threads in ("2", "5"):

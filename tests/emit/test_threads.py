@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.api.library import compiled_operators
 from cvmgen.build import c_compiler
 from cvmgen.emit.c_support import emit_support
 from tests.emit.cuda_texts import write
+from tests.targets import whole
 
 PROGRAM = Path(__file__).with_name("threads.c")
 SOURCES = ("cvmgen_threads.c", "cvmgen.c", "cvmgen_runs.c")
@@ -57,7 +57,7 @@ def test_a_library_is_loaded_forked_with_and_unloaded(generated: Path, tmp_path:
     line = (*c_compiler().command, *flags, "-I", generated / "c", source, "-o", program, "-ldl")
     subprocess.run(line, check=True)
     done = subprocess.run(
-        (program, compiled_operators(generated)),
+        (program, whole(generated)),
         capture_output=True,
         text=True,
         check=False,

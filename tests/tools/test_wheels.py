@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy
 import pytest
 
-from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.library import library_sources
 from cvmgen.api.packaged import ABOUT, NAME, package_notes
 from cvmgen.build import c_compiler
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
+from tests.targets import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMPY_SITE = Path(numpy.__file__).parent.parent
@@ -75,7 +76,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except BuildError as error:
         pytest.skip(str(error))
     library, folder = tmp_path_factory.mktemp("library"), tmp_path_factory.mktemp("wheel")
-    (library / NAME).write_bytes(compiled_operators(generated_folder()).read_bytes())
+    (library / NAME).write_bytes(whole(generated_folder()).read_bytes())
     said = package_notes(library_sources(generated_folder()), platform.machine())
     (library / ABOUT).write_text(json.dumps(said))
     (library / "tag").write_text(TOOL["tag"](platform.machine()))
