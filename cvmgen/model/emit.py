@@ -108,7 +108,7 @@ class Files:
             doc=self.doc(),
             constants="\n".join(self.constants()),
             run=self.run_head(),
-            states=bool(self.model.states),
+            begin=self.about_states("c/model_state.h.j2"),
             notice_model=NOTICE,
         )
 
@@ -247,6 +247,10 @@ class Files:
         return wrapped_list(f"{step.name}(", [pointers[each] for each in step.tensors], ");", 88)
 
     # -------------------------------------------------------- states
+
+    def about_states(self, template: str, **values: object) -> str:
+        """A part of a file that only models with states have."""
+        return render_template(template, name=self.name, **values) if self.model.states else ""
 
     @cached_property
     def state_places(self) -> tuple[dict[str, int], int]:

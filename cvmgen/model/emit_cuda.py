@@ -58,7 +58,7 @@ class CudaFiles(Files):
             doc=self.doc(),
             constants="\n".join(self.constants()),
             members="\n".join(indented(self.members())),
-            states=bool(self.model.states),
+            begin=self.about_states("cuda/model_state.h.j2", function=self.function_name),
             notice_model=NOTICE,
         )
 
@@ -107,14 +107,18 @@ class CudaFiles(Files):
             includes="\n".join(f'#include "{name}"' for name in self.headers),
             kernels="\n\n".join(text for each in self.steps for text in self.kernels(each)),
             weights="".join(f"{line}\n" for line in self.declarations()),
-            parameters="\n".join(indented(indented(self.parameter_rows()))),
+            load=self.load(),
             parameter_bytes=self.parameter_places[1],
             workspace_bytes=self.workspace[1],
             steps="\n\n".join(map(self.function, self.steps)),
             checks="\n".join(indented(self.checks([*self.needed(), "parameters", "workspace"]))),
             run="\n".join(indented(self.run_lines())),
-            begin="\n".join(indented(self.begin_lines())),
-            states=bool(self.model.states),
+            begin=self.about_states(
+                "cuda/model_state.cu.j2",
+                function=self.function_name,
+                shown_name=c_string(self.name),
+                begin="\n".join(indented(self.begin_lines())),
+            ),
             shown_name=c_string(self.name),
             notice_model=NOTICE,
         )
@@ -207,10 +211,18 @@ class CudaFiles(Files):
         for name, offset in self.parameter_places[0].items():
             yield f"{{{self.global_name(name)}, {offset}, {self.weights_read[name].nbytes}}},"
 
+    def load(self) -> str:
+        """How the parameters come into the memory of the device."""
+        rows = "\n".join(indented(indented(self.parameter_rows())))
+        return render_template(
+            "cuda/model_load.cu.j2" if rows else "cuda/model_load_nothing.cu.j2",
+            function=self.function_name,
+            shown_name=c_string(self.name),
+            parameters=rows,
+        )
+
     def begin_lines(self) -> Iterator[str]:
         """What a state is at first; those that are not zeros are among the parameters."""
-        if not self.model.states:
-            return
         size = self.state_places[1]
         yield f"cudaError_t status = cudaMemsetAsync(args->state, 0, {size}, stream);"
         for name, offset in self.state_places[0].items():
