@@ -22,7 +22,7 @@ from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
 from tests.emit.units import hurried, joined
 from tests.fake_gpu import fake_operators
-from tests.operators import sample
+from tests.operators import OWN
 
 TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,numpy,cuda-cpu").split(","))
 """`CVMGEN_TEST_TARGETS=c,cuda` runs all tests of conformance on a GPU, `c,cuda-fake` on the way to
@@ -73,11 +73,11 @@ def quickly(folder: Path, target: str) -> Path | None:
 
 def whole(folder: Path) -> Path:
     """The C library of all operators of spec/, which many tests call: as users have it where a
-    build has made it; else those of the sample alone, and the others quickly."""
+    build has made it; else kernels of forms of their own alone, and the others quickly."""
     sources = library_sources(folder)
     if has_library(sources, name="cvmgen"):
         return compiled_operators(folder)
-    return compile_library(hurried(sources, sample()), name="whole", manifest=folder / MANIFEST)
+    return compile_library(hurried(sources, OWN), name="whole", manifest=folder / MANIFEST)
 
 
 @functools.cache

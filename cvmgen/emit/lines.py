@@ -5,14 +5,17 @@ A line is a text; one that is broken in a way of its own is of a class that says
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Self
 
 from cvmgen.emit.line_map import MarkedLine
 
 WIDTH = 100
-QUOTES = "\"'"
+TEXT = r""" "(?:\\.|[^"\\])*"? | '(?:\\.|[^'\\])*'? """.replace(" ", "")
+OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
 OPERATORS = ("&&", "||", "&", "|", "+", "-", "*", "/", "?", ":")
 BREAKS = (", ", "; ", *(f" {each} " for each in OPERATORS), " PRId64")
 PYTHON_WORDS = (" if ", " else ", " and ", " or ", " for ")
@@ -205,21 +208,21 @@ def _long_text(line: str) -> int | None:
 def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
     """Where a sign begins, where a line may end there, and the depth of brackets around; signs in
     texts are none."""
-    depth, at = 0, 0
-    while at < len(line):
-        mark = line[at]
-        if mark in QUOTES:
-            at = _text_end(line, at)
+    depth = 0
+    for found in _marks(signs).finditer(line):
+        if found["text"]:
             continue
-        sign = next((each for each in signs if line[at : at + len(each)] == each), "")
-        if sign:
+        if sign := found["sign"]:
             behind = sign in (", ", "; ", ASSIGNED)
-            yield at, at + len(sign) if behind else at + 1, depth
-        if mark in "([{":
-            depth += 1
-        elif mark in ")]}":
-            depth -= 1
-        at += len(sign) or 1
+            yield found.start(), found.end() if behind else found.start() + 1, depth
+        depth += (found[0] in OPENING) - (found[0] in CLOSING)
+
+
+@cache
+def _marks(signs: tuple[str, ...]) -> re.Pattern[str]:
+    """The next text, sign or bracket of a line."""
+    sign = "|".join(map(re.escape, signs))
+    return re.compile(rf"(?P<text>{TEXT})|(?P<sign>{sign})|[(\[{{)\]}}]", re.S)
 
 
 def _calls(line: str) -> Iterator[tuple[int, int, int]]:
