@@ -11,7 +11,7 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute
 
 STORED = (
-    *("stored_f32", "stored_f64", "stored_float16", "of_float16"),
+    *("stored_f32", "canonical_f32", "stored_f64", "stored_float16", "of_float16"),
     *("stored_bfloat16", "of_bfloat16", "of_int4"),
 )
 

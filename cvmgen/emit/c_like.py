@@ -179,6 +179,8 @@ class CPrinter:
                 return f"INT64_C({value})", PRIMARY
             case i.Const(value=value) if type_name == "i128" and not -(1 << 63) <= value < 1 << 63:
                 return self.number(value)
+            case i.Real(text=text) if type_name == "f32" and text not in REALS:
+                return f"{text}f", UNARY if text[0] == "-" else PRIMARY
             case _:
                 return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY
 
@@ -191,7 +193,7 @@ class CPrinter:
                 return f"CVMGEN_{function.upper()}", PRIMARY
             case "null":
                 return "NULL", PRIMARY
-            case "negate_f64":
+            case "negate_f64" | "negate_f32":
                 return self.minus(arguments[0]), UNARY
             case _ if function.startswith("."):  # of what its first argument is
                 whole, *others = (self.expr(argument) for argument in arguments)

@@ -13,7 +13,7 @@ def has_sign(expr: i.Expr) -> bool:
             return not isinstance(value, bool) and value < 0
         case i.Real(text=text):
             return text[0] == "-"
-        case i.Binary(op="-", left=i.Const(value=0)) | i.Call(function="negate_f64"):
+        case i.Binary(op="-", left=i.Const(value=0)) | i.Call(function="negate_f64" | "negate_f32"):
             return True
         case _:
             return False

@@ -27,6 +27,7 @@ from cvmgen.typing.choices import (
     type_variants,
     used_tensors,
 )
+from cvmgen.typing.short_reals import short_reals
 from cvmgen.typing.types import memory_types, type_nest, type_prepare
 
 
@@ -183,7 +184,7 @@ def typed(program: i.Program) -> Kernels:
 def typed_kernel(program: i.Program, number: int, variant: Variant) -> Kernel:
     nest, dtypes = program.nests[number], storage_types(program, variant)
     dtypes = {**dtypes, **memory_types(program, nest, dtypes)}
-    body = type_nest(program, nest, dtypes).body
+    body = short_reals(type_nest(program, nest, dtypes).body, dtypes)
     subject = Subject.of(program, nest, body, dtypes)
     name = f"{nest_name(program, number)}{variant.suffix}"
     return Kernel(name, number, nest, variant, body, subject)

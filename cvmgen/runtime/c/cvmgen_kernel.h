@@ -190,6 +190,20 @@ CVMGEN_ROUTINE double cvmgen_round_f64(double a) {
 }
 CVMGEN_ROUTINE double cvmgen_roundeven_f64(double a) { return rint(a); }
 CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
+/* Of 32 bits, where what is rounded to these is the same. */
+CVMGEN_FUNCTION float cvmgen_min_f32(float a, float b) {
+    if (a == b) return copysignf(1.0f, a) < 0 ? a : b;
+    return a < b || a != a ? a : b;
+}
+CVMGEN_FUNCTION float cvmgen_max_f32(float a, float b) {
+    if (a == b) return copysignf(1.0f, a) < 0 ? b : a;
+    return a > b || a != a ? a : b;
+}
+CVMGEN_FUNCTION float cvmgen_abs_f32(float a) { return fabsf(a); }
+CVMGEN_FUNCTION float cvmgen_floor_f32(float a) { return floorf(a); }
+CVMGEN_FUNCTION float cvmgen_ceil_f32(float a) { return ceilf(a); }
+CVMGEN_FUNCTION float cvmgen_trunc_f32(float a) { return truncf(a); }
+CVMGEN_FUNCTION float cvmgen_sqrt_f32(float a) { return sqrtf(a); }
 CVMGEN_FUNCTION double cvmgen_fma_f64(double a, double b, double c) { return fma(a, b, c); }
 /* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
 CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
@@ -204,11 +218,15 @@ CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
 CVMGEN_FUNCTION float cvmgen_stored_f32(double a) {
     return __int_as_float(a != a ? 0x7fc00000 : __float_as_int((float)a));
 }
+CVMGEN_FUNCTION float cvmgen_canonical_f32(float a) {
+    return __int_as_float(a != a ? 0x7fc00000 : __float_as_int(a));
+}
 CVMGEN_FUNCTION double cvmgen_stored_f64(double a) {
     return __longlong_as_double(a != a ? 0x7ff8000000000000 : __double_as_longlong(a));
 }
 #else
 CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGEN_NAN : (float)a; }
+CVMGEN_FUNCTION float cvmgen_canonical_f32(float a) { return a != a ? (float)CVMGEN_NAN : a; }
 CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
 #endif
 

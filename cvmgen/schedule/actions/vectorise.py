@@ -60,7 +60,7 @@ def only_avx512(value: i.Expr, varying: set[str]) -> bool:
         match each:
             case i.Call(function=function) if function in ONLY_AVX512:
                 wide = True
-            case i.Convert(type="f64", operand=i.Load()):
+            case i.Convert(type="f64", operand=i.Load()) | i.Convert(type="f32"):
                 wide = True
             case i.Binary(op="shr" | "*", left=left):
                 parts = walk(left)

@@ -64,6 +64,7 @@ class RealTerm:
 
 Real = RealTerm | float
 _EITHER_WAY = frozenset("+*")
+_NARROWED = ("float16", "bfloat16", "float32")
 
 
 def real_key(value: Any) -> Any:
@@ -84,7 +85,9 @@ def as_real(value: Any) -> Any:
 
 def real(name: str, *operands: Any) -> RealTerm:
     """An operation on real numbers; the operands of a sum and of a product have no order, and a
-    square is a product."""
+    square is a product. What is rounded to a type has no more to lose to it."""
+    if name in _NARROWED and isinstance(operands[0], RealTerm) and operands[0].key[0] == name:
+        return operands[0]
     if name == "pow" and isinstance(operands[1], float) and operands[1] == 2:
         return real("*", operands[0], operands[0])
     keys = tuple(

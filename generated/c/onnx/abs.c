@@ -116,7 +116,7 @@ typedef struct abs_Y_part_call_float32_float32 {
     const float *X;
     float *Y;
 } abs_Y_part_call_float32_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void abs_Y_part_float32_float32(const void *context, int64_t low, int64_t high) {
     const abs_Y_part_call_float32_float32 *const call = context;
     const float *restrict X = call->X;
@@ -124,7 +124,7 @@ static void abs_Y_part_float32_float32(const void *context, int64_t low, int64_t
     /* family single line 4: Y[d...] = abs(X[d...]) */
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_stored_f32(cvmgen_abs_f64((double)X[d]));
+        Y[d] = cvmgen_canonical_f32(cvmgen_abs_f32(X[d]));
 }
 
 static void abs_Y_float32_float32(const abs_plan *plan, const float *restrict X,

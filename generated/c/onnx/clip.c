@@ -179,7 +179,7 @@ typedef struct clip_Y_part_call_float32 {
     const float *high;
     float *Y;
 } clip_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void clip_Y_part_float32(const void *context, int64_t low_2, int64_t high_2) {
     const clip_Y_part_call_float32 *const call = context;
     const float *restrict X = call->X;
@@ -189,8 +189,7 @@ static void clip_Y_part_float32(const void *context, int64_t low_2, int64_t high
     /* clip line 8: Y[d...] = min(max(X[d...], low[0]), high[0]) */
     CVMGEN_APART
     for (int64_t d = low_2; d < high_2; ++d)
-        Y[d] = cvmgen_stored_f32(cvmgen_min_f64(cvmgen_max_f64((double)X[d], (double)low[0]),
-            (double)high[0]));
+        Y[d] = cvmgen_canonical_f32(cvmgen_min_f32(cvmgen_max_f32(X[d], low[0]), high[0]));
 }
 
 static void clip_Y_float32(const clip_plan *plan, const float *restrict X,

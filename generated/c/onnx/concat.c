@@ -194,7 +194,7 @@ typedef struct concat_Y_part_call_float32 {
     const float *I;
     float *Y;
 } concat_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void concat_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const concat_Y_part_call_float32 *const call = context;
     const concat_plan *const plan = call->plan;
@@ -210,11 +210,11 @@ static void concat_Y_part_float32(const void *context, int64_t low, int64_t high
         if (Y_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d)] = cvmgen_stored_f32((double)I[d_row * d_run + d]);
+                Y[Y_base + (Y_row + d)] = cvmgen_canonical_f32(I[d_row * d_run + d]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d * Y_step)] = cvmgen_stored_f32((double)I[d_row * d_run + d]);
+                Y[Y_base + (Y_row + d * Y_step)] = cvmgen_canonical_f32(I[d_row * d_run + d]);
         }
     }
 }

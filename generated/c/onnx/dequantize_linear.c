@@ -209,8 +209,8 @@ static void TYPED(dequantize_linear_Y_part)(const void *context, int64_t low, in
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[(d * n_axis + k) * e_extents_size + e] =
-                (float)cvmgen_stored_f32((double)(float)((double)(float)(double)((wide_t)X[(d
-                * n_axis + k) * e_extents_size + e] - zero[at]) * (double)scale[at]));
+                (float)cvmgen_canonical_f32((float)((wide_t)X[(d * n_axis + k) * e_extents_size
+                + e] - zero[at]) * scale[at]);
     }
 }
 

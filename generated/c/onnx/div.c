@@ -117,7 +117,7 @@ typedef struct div_Y_part_call_float32_float32 {
     const float *B;
     float *Y;
 } div_Y_part_call_float32_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void div_Y_part_float32_float32(const void *context, int64_t low, int64_t high) {
     const div_Y_part_call_float32_float32 *const call = context;
     const div_plan *const plan = call->plan;
@@ -136,21 +136,20 @@ static void div_Y_part_float32_float32(const void *context, int64_t low, int64_t
         if (A_step == 1 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)A[A_row + d]
-                    / (double)B[B_row + d]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(A[A_row + d] / B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)A[A_row] / (double)B[B_row + d]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(A[A_row] / B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)A[A_row + d] / (double)B[B_row]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(A[A_row + d] / B[B_row]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)A[A_row + d * A_step]
-                    / (double)B[B_row + d * B_step]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(A[A_row + d * A_step]
+                    / B[B_row + d * B_step]);
         }
     }
 }

@@ -88,13 +88,13 @@ static void dynamic_quantize_linear_Y(const dynamic_quantize_linear_plan *plan,
     for (int64_t d_2 = 0; d_2 < n_size; ++d_2)
         smallest = cvmgen_min_i32(smallest, cvmgen_min_key_f32(X[d_2]));
     const double first = cvmgen_min_f64(cvmgen_of_min_key_f32(smallest), 0.0);
-    const double s = last > first ? (double)(float)((double)(float)(last - first) / 255.0) : 1.0;
+    const float s = last > first ? (float)(last - first) / 255.0f : 1.0f;
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (uint8_t)cvmgen_max_i64(0,
-            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)X[d] / s))
+            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(X[d] / s))
             + (double)cvmgen_max_i64(0,
-            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)(-first / s))), 255))),
-            255));
+            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)(-first / (double)s))),
+            255))), 255));
 }
 
 CVMGEN_FOR_AVX2
@@ -110,8 +110,8 @@ static void dynamic_quantize_linear_scale(const dynamic_quantize_linear_plan *pl
     for (int64_t d = 0; d < n_size; ++d)
         smallest = cvmgen_min_i32(smallest, cvmgen_min_key_f32(X[d]));
     const double first = cvmgen_min_f64(cvmgen_of_min_key_f32(smallest), 0.0);
-    const double s = last > first ? (double)(float)((double)(float)(last - first) / 255.0) : 1.0;
-    scale[0] = cvmgen_stored_f32(s);
+    const float s = last > first ? (float)(last - first) / 255.0f : 1.0f;
+    scale[0] = cvmgen_canonical_f32(s);
 }
 
 CVMGEN_FOR_AVX2
@@ -129,7 +129,7 @@ static void dynamic_quantize_linear_zero(const dynamic_quantize_linear_plan *pla
     const double last = cvmgen_max_f64(cvmgen_of_max_key_f32(largest), 0.0);
     zero[0] = (uint8_t)cvmgen_max_i64(0,
         cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)(-first
-        / (last > first ? (double)(float)((double)(float)(last - first) / 255.0) : 1.0)))), 255));
+        / (last > first ? (double)((float)(last - first) / 255.0f) : 1.0)))), 255));
 }
 
 int onnx_dynamic_quantize_linear_infer(const onnx_dynamic_quantize_linear_args *args,

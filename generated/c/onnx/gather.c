@@ -255,7 +255,7 @@ typedef struct gather_Y_part_call_float32_int32 {
     const int32_t *I;
     float *Y;
 } gather_Y_part_call_float32_int32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void gather_Y_part_float32_int32(const void *context, int64_t low, int64_t high) {
     const gather_Y_part_call_float32_int32 *const call = context;
     const gather_plan *const plan = call->plan;
@@ -271,7 +271,7 @@ static void gather_Y_part_float32_int32(const void *context, int64_t low, int64_
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[(d * m_size + k) * e_extents_size + e] =
-                cvmgen_stored_f32((double)X[(d * n_axis + cvmgen_floor_mod(I[k], n_axis))
+                cvmgen_canonical_f32(X[(d * n_axis + cvmgen_floor_mod(I[k], n_axis))
                 * e_extents_size + e]);
     }
 }
@@ -292,7 +292,7 @@ typedef struct gather_Y_part_call_float32_int64 {
     const int64_t *I;
     float *Y;
 } gather_Y_part_call_float32_int64;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void gather_Y_part_float32_int64(const void *context, int64_t low, int64_t high) {
     const gather_Y_part_call_float32_int64 *const call = context;
     const gather_plan *const plan = call->plan;
@@ -308,7 +308,7 @@ static void gather_Y_part_float32_int64(const void *context, int64_t low, int64_
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[(d * m_size + k) * e_extents_size + e] =
-                cvmgen_stored_f32((double)X[(d * n_axis + cvmgen_floor_mod(I[k], n_axis))
+                cvmgen_canonical_f32(X[(d * n_axis + cvmgen_floor_mod(I[k], n_axis))
                 * e_extents_size + e]);
     }
 }

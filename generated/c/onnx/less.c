@@ -135,55 +135,9 @@ static int less_prepare(const onnx_less_args *args, less_plan *plan, cvmgen_erro
 #define element_t int64_t
 #include "less.c"
 
-typedef struct less_Y_part_call_float32_bool {
-    const less_plan *plan;
-    const float *A;
-    const float *B;
-    uint8_t *Y;
-} less_Y_part_call_float32_bool;
-CVMGEN_FOR_AVX512
-static void less_Y_part_float32_bool(const void *context, int64_t low, int64_t high) {
-    const less_Y_part_call_float32_bool *const call = context;
-    const less_plan *const plan = call->plan;
-    const float *restrict A = call->A;
-    const float *restrict B = call->B;
-    uint8_t *restrict Y = call->Y;
-    /* family pairs line 11: Y[d...] = RESULT(A[(d[Q - P + j] if m[j] != 1 else 0 for j < P)...],
-       B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (double)A[A_row + d] < (double)B[B_row + d];
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (double)A[A_row] < (double)B[B_row + d];
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (double)A[A_row + d] < (double)B[B_row];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (double)A[A_row + d * A_step] < (double)B[B_row + d
-                    * B_step];
-        }
-    }
-}
-
-static void less_Y_float32_bool(const less_plan *plan, const float *restrict A,
-                                const float *restrict B, uint8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const less_Y_part_call_float32_bool call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, less_Y_part_float32_bool, &call);
-}
+#define TYPED(name) name##_float32_bool
+#define element_t float
+#include "less.c"
 
 int onnx_less_infer(const onnx_less_args *args, cvmgen_error *error) {
     less_plan plan;

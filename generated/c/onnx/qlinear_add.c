@@ -255,8 +255,8 @@ static void TYPED(qlinear_add_Y)(const qlinear_add_plan *plan, const element_t *
        P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ra = float32(sa over sy), rb
        = float32(sb over sy), base = float32(real(zy) - float32(fma(ra, real(za), float32(rb *
        real(zb))))) */
-    const double ra = (double)(float)(sa / sy);
-    const double rb = (double)(float)(sb / sy);
+    const float ra = (float)(sa / sy);
+    const float rb = (float)(sb / sy);
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
@@ -264,38 +264,38 @@ static void TYPED(qlinear_add_Y)(const qlinear_add_plan *plan, const element_t *
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row + d], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
+                    (double)A[A_row + d], (double)ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], (double)rb,
                     (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
         } else if (A_step == 0 && B_step == 1) {
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
+                    (double)A[A_row], (double)ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], (double)rb,
                     (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
         } else if (A_step == 1 && B_step == 0) {
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row + d], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row], rb,
+                    (double)A[A_row + d], (double)ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row], (double)rb,
                     (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
         } else {
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row + d * A_step], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], rb,
+                    (double)A[A_row + d * A_step], (double)ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], (double)rb,
                     (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
         }
     }
 }

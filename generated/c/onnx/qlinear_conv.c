@@ -531,9 +531,9 @@ static void TYPED(qlinear_conv_Y_part)(const void *context, int64_t low, int64_t
                 Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
                     (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)(double)((int64_t)totals[y_finished * x_pitch
-                    + x_finished] + (B != NULL ? B[oc] : 0))
-                    * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
+                    (double)((float)(double)((int64_t)totals[y_finished * x_pitch + x_finished]
+                    + (B != NULL ? B[oc] : 0))
+                    * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
                     + (double)zy), greatest_element_t));
         }
     }
@@ -589,9 +589,9 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
             }
             Y[((n * OC + oc) * YH + y) * YW + x_left] = (element_t)cvmgen_max_i64(least_element_t,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
-                * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), greatest_element_t));
+                (double)((float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
+                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+                greatest_element_t));
         }
         for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
             const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
@@ -617,9 +617,8 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                     Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
                         (element_t)cvmgen_max_i64(least_element_t,
                         cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                        (double)(float)((double)(float)(double)((int64_t)total[x_lane]
-                        + (B != NULL ? B[oc] : 0))
-                        * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
+                        (double)((float)(double)((int64_t)total[x_lane] + (B != NULL ? B[oc] : 0))
+                        * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
                         + (double)zy), greatest_element_t));
             } else if (SW == 2) {
                 _Alignas(64) uint64_t total[1024];
@@ -644,9 +643,8 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                     Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
                         (element_t)cvmgen_max_i64(least_element_t,
                         cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                        (double)(float)((double)(float)(double)((int64_t)total[x_lane]
-                        + (B != NULL ? B[oc] : 0))
-                        * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
+                        (double)((float)(double)((int64_t)total[x_lane] + (B != NULL ? B[oc] : 0))
+                        * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
                         + (double)zy), greatest_element_t));
             } else {
                 _Alignas(64) uint64_t total[1024];
@@ -671,9 +669,8 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                     Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
                         (element_t)cvmgen_max_i64(least_element_t,
                         cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                        (double)(float)((double)(float)(double)((int64_t)total[x_lane]
-                        + (B != NULL ? B[oc] : 0))
-                        * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
+                        (double)((float)(double)((int64_t)total[x_lane] + (B != NULL ? B[oc] : 0))
+                        * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
                         + (double)zy), greatest_element_t));
             }
         }
@@ -695,9 +692,9 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
             }
             Y[((n * OC + oc) * YH + y) * YW + x_right] = (element_t)cvmgen_max_i64(least_element_t,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
-                * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), greatest_element_t));
+                (double)((float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
+                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+                greatest_element_t));
         }
     }
 }

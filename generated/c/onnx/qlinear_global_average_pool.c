@@ -314,9 +314,9 @@ static void TYPED(qlinear_global_average_pool_Y_part)(const void *context, int64
             Y[(b * n_1 + c) * z_extents_size + (z_group + z_result)] =
                 (element_t)cvmgen_max_i64(least_element_t,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)(int64_t)total
-                * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
-                + (double)zy), greatest_element_t));
+                (double)((float)(double)(int64_t)total
+                * (float)(sx / (double)(float)(sy * (double)(float)(double)places)))) + (double)zy),
+                greatest_element_t));
         }
     }
 }

@@ -295,10 +295,10 @@ static void TYPED(qlinear_matmul_Y_part)(const void *context, int64_t low, int64
         for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
             Y[(n * I + i) * J + (j_block + j_lane)] = (element_t)cvmgen_max_i64(least_element_t,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)((int64_t)total[j_lane]
+                (double)((float)(double)((int64_t)total[j_lane]
                 + (C != NULL ? C[j_block + j_lane] : 0))
-                * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j_block + j_lane : 0])
-                / sy))) + (double)zy), greatest_element_t));
+                * (float)((double)(float)(sa * (double)sb[L != 1 ? j_block + j_lane : 0]) / sy)))
+                + (double)zy), greatest_element_t));
     }
 }
 
@@ -335,10 +335,9 @@ static void TYPED(qlinear_matmul_Y_part_2)(const void *context, int64_t low, int
                     * (B[((M != 1 ? n : 0) * K + k) * J + (j_group + j_result)] - zb));
             Y[(n * I + i) * J + (j_group + j_result)] = (element_t)cvmgen_max_i64(least_element_t,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)((int64_t)total
-                + (C != NULL ? C[j_group + j_result] : 0))
-                * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j_group + j_result : 0])
-                / sy))) + (double)zy), greatest_element_t));
+                (double)((float)(double)((int64_t)total + (C != NULL ? C[j_group + j_result] : 0))
+                * (float)((double)(float)(sa * (double)sb[L != 1 ? j_group + j_result : 0]) / sy)))
+                + (double)zy), greatest_element_t));
         }
     }
 }

@@ -111,9 +111,8 @@ static void quantize_linear_Y_part_int8(const void *context, int64_t low, int64_
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[(d * n_axis + k) * e_extents_size + e] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)X[(d
-                * n_axis + k) * e_extents_size + e] / (double)scale[at])) + (double)zero[at]),
-                127));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(X[(d * n_axis + k)
+                * e_extents_size + e] / scale[at])) + (double)zero[at]), 127));
     }
 }
 
@@ -153,9 +152,8 @@ static void quantize_linear_Y_part_uint8(const void *context, int64_t low, int64
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[(d * n_axis + k) * e_extents_size + e] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)X[(d
-                * n_axis + k) * e_extents_size + e] / (double)scale[at])) + (double)zero[at]),
-                255));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(X[(d * n_axis + k)
+                * e_extents_size + e] / scale[at])) + (double)zero[at]), 255));
     }
 }
 

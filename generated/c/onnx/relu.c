@@ -104,7 +104,7 @@ typedef struct relu_Y_part_call_float32_float32 {
     const float *X;
     float *Y;
 } relu_Y_part_call_float32_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void relu_Y_part_float32_float32(const void *context, int64_t low, int64_t high) {
     const relu_Y_part_call_float32_float32 *const call = context;
     const float *restrict X = call->X;
@@ -112,7 +112,7 @@ static void relu_Y_part_float32_float32(const void *context, int64_t low, int64_
     /* family single line 4: Y[d...] = above_zero(X[d...]) */
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_stored_f32(cvmgen_max_f64((double)X[d], 0.0));
+        Y[d] = cvmgen_canonical_f32(cvmgen_max_f32(X[d], 0.0f));
 }
 
 static void relu_Y_float32_float32(const relu_plan *plan, const float *restrict X,

@@ -130,7 +130,7 @@ typedef struct reshape_Y_part_call_float32 {
     const float *X;
     float *Y;
 } reshape_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void reshape_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const reshape_Y_part_call_float32 *const call = context;
     const float *restrict X = call->X;
@@ -138,7 +138,7 @@ static void reshape_Y_part_float32(const void *context, int64_t low, int64_t hig
     /* reshape line 9: Y[d...] = flat[flatten_index(d..., shape...)] */
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_stored_f32((double)X[d]);
+        Y[d] = cvmgen_canonical_f32(X[d]);
 }
 
 static void reshape_Y_float32(const reshape_plan *plan, const float *restrict X,

@@ -178,7 +178,7 @@ typedef struct transpose_Y_part_call_float32 {
     const float *X;
     float *Y;
 } transpose_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void transpose_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const transpose_Y_part_call_float32 *const call = context;
     const transpose_plan *const plan = call->plan;
@@ -193,11 +193,11 @@ static void transpose_Y_part_float32(const void *context, int64_t low, int64_t h
         if (Y_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d] = cvmgen_stored_f32((double)X[d_row * d_run + d]);
+                Y[Y_row + d] = cvmgen_canonical_f32(X[d_row * d_run + d]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d * Y_step] = cvmgen_stored_f32((double)X[d_row * d_run + d]);
+                Y[Y_row + d * Y_step] = cvmgen_canonical_f32(X[d_row * d_run + d]);
         }
     }
 }

@@ -244,7 +244,7 @@ typedef struct where_Y_part_call_float32 {
     const float *B;
     float *Y;
 } where_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void where_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const where_Y_part_call_float32 *const call = context;
     const where_plan *const plan = call->plan;
@@ -268,28 +268,28 @@ static void where_Y_part_float32(const void *context, int64_t low, int64_t high)
         if (C_step == 1 && A_step == 1 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32(C[C_row + d] != 0 ? (double)A[A_row + d]
-                    : (double)B[B_row + d]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(C[C_row + d] != 0 ? A[A_row + d]
+                    : B[B_row + d]);
         } else if (C_step == 0 && A_step == 1 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32(C[C_row] != 0 ? (double)A[A_row + d]
-                    : (double)B[B_row + d]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(C[C_row] != 0 ? A[A_row + d]
+                    : B[B_row + d]);
         } else if (C_step == 1 && A_step == 0 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32(C[C_row + d] != 0 ? (double)A[A_row]
-                    : (double)B[B_row + d]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(C[C_row + d] != 0 ? A[A_row]
+                    : B[B_row + d]);
         } else if (C_step == 1 && A_step == 1 && B_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32(C[C_row + d] != 0 ? (double)A[A_row + d]
-                    : (double)B[B_row]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(C[C_row + d] != 0 ? A[A_row + d]
+                    : B[B_row]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32(C[C_row + d * C_step] != 0
-                    ? (double)A[A_row + d * A_step] : (double)B[B_row + d * B_step]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(C[C_row + d * C_step] != 0
+                    ? A[A_row + d * A_step] : B[B_row + d * B_step]);
         }
     }
 }

@@ -144,7 +144,7 @@ typedef struct batch_to_space_nd_Y_part_call_float32 {
     const float *X;
     float *Y;
 } batch_to_space_nd_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void batch_to_space_nd_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const batch_to_space_nd_Y_part_call_float32 *const call = context;
     const batch_to_space_nd_plan *const plan = call->plan;
@@ -161,7 +161,7 @@ static void batch_to_space_nd_Y_part_float32(const void *context, int64_t low, i
         CVMGEN_APART
         for (int64_t c = 0; c < C; ++c)
             Y[((n * (H * BH - CT - CB) + h) * (W * BW - CL - CR) + w) * C + c] =
-                cvmgen_stored_f32((double)X[(((((h + CT) % BH * BW + (w + CL) % BW) * N + n) * H
+                cvmgen_canonical_f32(X[(((((h + CT) % BH * BW + (w + CL) % BW) * N + n) * H
                 + (h + CT) / BH) * W + (w + CL) / BW) * C + c]);
     }
 }

@@ -123,7 +123,7 @@ typedef struct broadcast_to_Y_part_call_float32 {
     const float *X;
     float *Y;
 } broadcast_to_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void broadcast_to_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const broadcast_to_Y_part_call_float32 *const call = context;
     const broadcast_to_plan *const plan = call->plan;
@@ -138,15 +138,15 @@ static void broadcast_to_Y_part_float32(const void *context, int64_t low, int64_
         if (X_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)X[X_row + d]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(X[X_row + d]);
         } else if (X_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)X[X_row]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(X[X_row]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)X[X_row + d * X_step]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(X[X_row + d * X_step]);
         }
     }
 }

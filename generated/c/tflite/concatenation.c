@@ -145,7 +145,7 @@ typedef struct concatenation_Y_part_call_float32 {
     const float *I;
     float *Y;
 } concatenation_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void concatenation_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const concatenation_Y_part_call_float32 *const call = context;
     const concatenation_plan *const plan = call->plan;
@@ -161,11 +161,11 @@ static void concatenation_Y_part_float32(const void *context, int64_t low, int64
         if (Y_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d)] = cvmgen_stored_f32((double)I[d_row * d_run + d]);
+                Y[Y_base + (Y_row + d)] = cvmgen_canonical_f32(I[d_row * d_run + d]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d * Y_step)] = cvmgen_stored_f32((double)I[d_row * d_run + d]);
+                Y[Y_base + (Y_row + d * Y_step)] = cvmgen_canonical_f32(I[d_row * d_run + d]);
         }
     }
 }

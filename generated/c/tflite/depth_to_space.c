@@ -112,7 +112,7 @@ typedef struct depth_to_space_Y_part_call_float32 {
     const float *X;
     float *Y;
 } depth_to_space_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void depth_to_space_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const depth_to_space_Y_part_call_float32 *const call = context;
     const depth_to_space_plan *const plan = call->plan;
@@ -126,8 +126,7 @@ static void depth_to_space_Y_part_float32(const void *context, int64_t low, int6
         CVMGEN_APART
         for (int64_t c = 0; c < block * D; ++c)
             Y[((h_outer * block + h_inner) * (W * block) + w_outer * block) * D + c] =
-                cvmgen_stored_f32((double)X[(h_outer * W + w_outer) * C
-                + (h_inner * block * D + c)]);
+                cvmgen_canonical_f32(X[(h_outer * W + w_outer) * C + (h_inner * block * D + c)]);
     }
 }
 

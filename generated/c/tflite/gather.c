@@ -128,7 +128,7 @@ typedef struct gather_Y_part_call_float32 {
     const int32_t *I;
     float *Y;
 } gather_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void gather_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const gather_Y_part_call_float32 *const call = context;
     const gather_plan *const plan = call->plan;
@@ -144,7 +144,7 @@ static void gather_Y_part_float32(const void *context, int64_t low, int64_t high
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[(d * m_size + k) * e_extents_size + e] =
-                cvmgen_stored_f32((double)X[(d * n_axis + I[k]) * e_extents_size + e]);
+                cvmgen_canonical_f32(X[(d * n_axis + I[k]) * e_extents_size + e]);
     }
 }
 

@@ -223,7 +223,7 @@ typedef struct mirror_pad_Y_part_call_float32 {
     const int64_t *X_columns;
     float *Y;
 } mirror_pad_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void mirror_pad_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const mirror_pad_Y_part_call_float32 *const call = context;
     const mirror_pad_plan *const plan = call->plan;
@@ -239,7 +239,7 @@ static void mirror_pad_Y_part_float32(const void *context, int64_t low, int64_t 
         CVMGEN_APART
         for (int64_t d = 0; d < d_columns_size; ++d)
             Y[d_line * d_columns_size + d] =
-                cvmgen_stored_f32((double)X[X_places[d_line] + X_columns[d]]);
+                cvmgen_canonical_f32(X[X_places[d_line] + X_columns[d]]);
     }
 }
 

@@ -112,7 +112,7 @@ typedef struct pack_Y_part_call_float32 {
     const float *I;
     float *Y;
 } pack_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void pack_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const pack_Y_part_call_float32 *const call = context;
     const pack_plan *const plan = call->plan;
@@ -136,18 +136,17 @@ static void pack_Y_part_float32(const void *context, int64_t low, int64_t high) 
                     CVMGEN_APART
                     for (int64_t e = 0; e < e_run; ++e)
                         Y[((d_row * d_run + d) * M + i) * e_extents_size + (e_row * e_run + e)] =
-                            cvmgen_stored_f32((double)I[I_2_row + d * I_2_step + (I_row + e)]);
+                            cvmgen_canonical_f32(I[I_2_row + d * I_2_step + (I_row + e)]);
                 } else if (I_step == 0) {
                     CVMGEN_APART
                     for (int64_t e = 0; e < e_run; ++e)
                         Y[((d_row * d_run + d) * M + i) * e_extents_size + (e_row * e_run + e)] =
-                            cvmgen_stored_f32((double)I[I_2_row + d * I_2_step + I_row]);
+                            cvmgen_canonical_f32(I[I_2_row + d * I_2_step + I_row]);
                 } else {
                     CVMGEN_APART
                     for (int64_t e = 0; e < e_run; ++e)
                         Y[((d_row * d_run + d) * M + i) * e_extents_size + (e_row * e_run + e)] =
-                            cvmgen_stored_f32((double)I[I_2_row + d * I_2_step
-                            + (I_row + e * I_step)]);
+                            cvmgen_canonical_f32(I[I_2_row + d * I_2_step + (I_row + e * I_step)]);
                 }
             }
         }

@@ -147,8 +147,7 @@ static void pad_Y_part_float32(const void *context, int64_t low, int64_t high) {
                 break;
             }
         }
-        Y[d_at] = cvmgen_stored_f32(holds ? (double)X[X_base + cvmgen_dot(&d, X_steps)]
-            : (double)value[0]);
+        Y[d_at] = cvmgen_canonical_f32(holds ? X[X_base + cvmgen_dot(&d, X_steps)] : value[0]);
     }
 }
 

@@ -157,7 +157,7 @@ typedef struct space_to_batch_nd_Y_part_call_float32 {
     const float *value;
     float *Y;
 } space_to_batch_nd_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void space_to_batch_nd_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const space_to_batch_nd_Y_part_call_float32 *const call = context;
     const space_to_batch_nd_plan *const plan = call->plan;
@@ -182,9 +182,8 @@ static void space_to_batch_nd_Y_part_float32(const void *context, int64_t low, i
                 test = 0 <= place && place < W;
             }
             Y[(((b_outer * N + b_inner) * Y_extent_1 + h) * Y_extent_2 + w) * C + c] =
-                cvmgen_stored_f32(test
-                ? (double)X[((b_inner * H + y) * W + (w * BW + b_outer % BW - PL)) * C + c]
-                : (double)value[0]);
+                cvmgen_canonical_f32(test
+                ? X[((b_inner * H + y) * W + (w * BW + b_outer % BW - PL)) * C + c] : value[0]);
         }
     }
 }

@@ -159,7 +159,7 @@ typedef struct space_to_depth_Y_part_call_float32 {
     const float *X;
     float *Y;
 } space_to_depth_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void space_to_depth_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const space_to_depth_Y_part_call_float32 *const call = context;
     const space_to_depth_plan *const plan = call->plan;
@@ -175,7 +175,7 @@ static void space_to_depth_Y_part_float32(const void *context, int64_t low, int6
         CVMGEN_APART
         for (int64_t c = 0, c_end = cvmgen_saturate((__int128)(C * block) * block); c < c_end; ++c)
             Y[((n * Y_extent_1 + h) * Y_extent_2 + w) * (C * block * block) + c] =
-                cvmgen_stored_f32((double)X[((n * H + (h * block + c / (block * C))) * W
+                cvmgen_canonical_f32(X[((n * H + (h * block + c / (block * C))) * W
                 + (w * block + c / C % block)) * C + c % C]);
     }
 }

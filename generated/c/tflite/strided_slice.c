@@ -184,7 +184,7 @@ typedef struct strided_slice_Y_part_call_float32 {
     const float *X;
     float *Y;
 } strided_slice_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void strided_slice_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const strided_slice_Y_part_call_float32 *const call = context;
     const strided_slice_plan *const plan = call->plan;
@@ -199,15 +199,15 @@ static void strided_slice_Y_part_float32(const void *context, int64_t low, int64
         if (X_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)X[X_base + (X_row + d)]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(X[X_base + (X_row + d)]);
         } else if (X_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)X[X_base + X_row]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(X[X_base + X_row]);
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_stored_f32((double)X[X_base + (X_row + d * X_step)]);
+                Y[d_row * d_run + d] = cvmgen_canonical_f32(X[X_base + (X_row + d * X_step)]);
         }
     }
 }

@@ -105,7 +105,7 @@ typedef struct unpack_Y_part_call_float32 {
     const float *X;
     float *Y;
 } unpack_Y_part_call_float32;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void unpack_Y_part_float32(const void *context, int64_t low, int64_t high) {
     const unpack_Y_part_call_float32 *const call = context;
     const unpack_plan *const plan = call->plan;
@@ -119,7 +119,7 @@ static void unpack_Y_part_float32(const void *context, int64_t low, int64_t high
         CVMGEN_APART
         for (int64_t e = 0; e < e_extents_size; ++e)
             Y[d * e_extents_size + e] =
-                cvmgen_stored_f32((double)X[(d * n_axis + part) * e_extents_size + e]);
+                cvmgen_canonical_f32(X[(d * n_axis + part) * e_extents_size + e]);
     }
 }
 

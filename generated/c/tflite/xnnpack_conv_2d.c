@@ -218,8 +218,8 @@ static void xnnpack_conv_2d_Y_part(const void *context, int64_t low_2, int64_t h
         }
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-            cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * (double)F[oc]),
+            cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
             512.0)))) + zy, high));
     }
 }
@@ -262,9 +262,9 @@ static void xnnpack_conv_2d_Y_totals(const void *context, const cvmgen_totals *b
             const uint64_t total = (uint64_t)totals[column];
             Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
-                * (double)F[oc]), 512.0)))) + zy, high));
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
+                512.0)))) + zy, high));
         }
     }
 }

@@ -239,10 +239,10 @@ static void xnnpack_depthwise_conv_2d_Y_part(const void *context, int64_t low_2,
         for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane)
             Y[((n * YH + y) * YW + x) * OC + (oc_block + oc_lane)] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64((int64_t)(uint64_t)total_2[oc_lane]
-                + (B != NULL ? B[oc_block + oc_lane] : 0), INT32_MAX))
-                * (double)F[oc_block + oc_lane]), 512.0)))) + zy, high));
+                + (B != NULL ? B[oc_block + oc_lane] : 0), INT32_MAX)) * F[oc_block + oc_lane]),
+                512.0)))) + zy, high));
     }
 }
 
@@ -312,10 +312,10 @@ static void xnnpack_depthwise_conv_2d_Y_part_2(const void *context, int64_t low_
         for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
             Y[((n * YH + y) * YW + x) * OC + (oc_block_2 + oc_lane_2)] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64((int64_t)total[oc_lane_2]
                 + (B != NULL ? B[oc_block_2 + oc_lane_2] : 0), INT32_MAX))
-                * (double)F[oc_block_2 + oc_lane_2]), 512.0)))) + zy, high));
+                * F[oc_block_2 + oc_lane_2]), 512.0)))) + zy, high));
     }
 }
 
@@ -357,8 +357,8 @@ static void xnnpack_depthwise_conv_2d_Y_part_3(const void *context, int64_t low_
         }
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-            cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * (double)F[oc]),
+            cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
             512.0)))) + zy, high));
     }
 }
@@ -419,9 +419,9 @@ static void xnnpack_depthwise_conv_2d_Y_totals(const void *context,
             const uint64_t total = (uint64_t)totals[column];
             Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
-                * (double)F[oc]), 512.0)))) + zy, high));
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
+                512.0)))) + zy, high));
         }
     }
 }

@@ -131,9 +131,9 @@ static void xnnpack_fully_connected_Y_part(const void *context, int64_t low_2, i
             total += (uint64_t)((X[n * K + k] - zx) * W[j * K + k]);
         Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-            cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX)) * (double)F[j]),
-            512.0)))) + zy, high));
+            cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX)) * F[j]), 512.0))))
+            + zy, high));
     }
 }
 
@@ -173,8 +173,8 @@ static void xnnpack_fully_connected_Y_totals(const void *context, const cvmgen_t
             const uint64_t total = (uint64_t)totals[column];
             Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX)) * (double)F[j]),
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX)) * F[j]),
                 512.0)))) + zy, high));
         }
     }

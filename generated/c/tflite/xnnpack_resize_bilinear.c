@@ -115,22 +115,20 @@ static void xnnpack_resize_bilinear_Y(const xnnpack_resize_bilinear_plan *plan,
        clip(int(roundeven((w - real(w0)) * 2048.0)), 0, 2048), upper = X[n, h0, w0, c]*2048 + (X[n,
        h0, w1, c] - X[n, h0, w0, c])*dw, lower = X[n, h1, w0, c]*2048 + (X[n, h1, w1, c] - X[n, h1,
        w0, c])*dw */
-    const double sh = (double)(float)((double)(H - ch) / (double)(YH - ch));
-    const double sw = (double)(float)((double)(W - cw) / (double)(YW - cw));
+    const float sh = (float)((double)(H - ch) / (double)(YH - ch));
+    const float sw = (float)((double)(W - cw) / (double)(YW - cw));
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t y = 0; y < YH; ++y) {
             const double h = cvmgen_max_f64(0.0,
-                cvmgen_min_f64((double)(float)((double)(float)((double)y * sh)
-                + (half_pixel_centers ? (double)(float)((double)(float)(0.5 * sh) - 0.5) : 0.0)),
-                (double)(H - 1)));
+                cvmgen_min_f64((double)((float)((double)y * (double)sh)
+                + (half_pixel_centers ? 0.5f * sh - 0.5f : 0.0f)), (double)(H - 1)));
             const int64_t h0 = cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_floor_f64(h)), H - 1));
             const int64_t h1 = cvmgen_min_i64(h0 + 1, H - 1);
             for (int64_t x = 0; x < YW; ++x) {
                 const double w = cvmgen_max_f64(0.0,
-                    cvmgen_min_f64((double)(float)((double)(float)((double)x * sw)
-                    + (half_pixel_centers ? (double)(float)((double)(float)(0.5 * sw) - 0.5)
-                    : 0.0)), (double)(W - 1)));
+                    cvmgen_min_f64((double)((float)((double)x * (double)sw)
+                    + (half_pixel_centers ? 0.5f * sw - 0.5f : 0.0f)), (double)(W - 1)));
                 const int64_t w0 = cvmgen_max_i64(0,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_floor_f64(w)), W - 1));
                 const int64_t w1 = cvmgen_min_i64(w0 + 1, W - 1);

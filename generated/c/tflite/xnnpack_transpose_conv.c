@@ -200,9 +200,9 @@ static void xnnpack_transpose_conv_Y_part(const void *context, int64_t low_2, in
             }
             Y[((n * YH + y) * YW + x) * OC + (oc_group + oc_result)] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc_group + oc_result] : 0),
-                INT32_MAX)) * (double)F[oc_group + oc_result]), 512.0)))) + zy, high));
+                INT32_MAX)) * F[oc_group + oc_result]), 512.0)))) + zy, high));
         }
     }
 }

@@ -127,8 +127,7 @@ onnx_add_Y_float32_float32(const __grid_constant__ onnx_add_Y_values values,
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)A_vector.at[lane]
-                + (double)B_vector.at[lane]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(A_vector.at[lane] + B_vector.at[lane]);
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }

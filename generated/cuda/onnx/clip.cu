@@ -107,8 +107,8 @@ onnx_clip_Y_float32(const __grid_constant__ onnx_clip_Y_values values,
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] =
-                cvmgen_stored_f32(cvmgen_min_f64(cvmgen_max_f64((double)X_vector.at[lane],
-                (double)low[0]), (double)high[0]));
+                cvmgen_canonical_f32(cvmgen_min_f32(cvmgen_max_f32(X_vector.at[lane], low[0]),
+                high[0]));
         Y_vector.store(&Y[d], 1, lanes);
     }
 }

@@ -46,9 +46,8 @@ dequantize_linear_Y_body(const onnx_dequantize_linear_Y_values &values,
         cvmgen_vector<float, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] =
-                cvmgen_stored_f32((double)(float)((double)(float)(double)(X_vector.at[lane]
-                - zero[at]) * (double)scale[at]));
+            Y_vector.at[lane] = cvmgen_canonical_f32((float)(X_vector.at[lane] - zero[at])
+                * scale[at]);
         Y_vector.store(&Y[(d * n_axis + k) * e_extents_size + e], 1, lanes);
     }
 }
@@ -88,10 +87,8 @@ onnx_dequantize_linear_Y_int32(const __grid_constant__ onnx_dequantize_linear_Y_
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] =
-                cvmgen_stored_f32(
-                (double)(float)((double)(float)(double)((int64_t)X_vector.at[lane] - zero[at])
-                * (double)scale[at]));
+            Y_vector.at[lane] = cvmgen_canonical_f32((float)((int64_t)X_vector.at[lane] - zero[at])
+                * scale[at]);
         Y_vector.store(&Y[(d * n_axis + k) * e_extents_size + e], 1, lanes);
     }
 }

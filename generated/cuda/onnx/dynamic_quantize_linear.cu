@@ -50,14 +50,12 @@ onnx_dynamic_quantize_linear_Y(const __grid_constant__ cvmgen_teams teams,
         if (cvmgen_stores(team)) {
             const double last = cvmgen_max_f64(largest, 0.0);
             const double first = cvmgen_min_f64(smallest, 0.0);
-            const double s = last > first ? (double)(float)((double)(float)(last - first) / 255.0)
-                : 1.0;
+            const float s = last > first ? (float)(last - first) / 255.0f : 1.0f;
             Y[d] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)X[d]
-                / s))
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(X[d] / s))
                 + (double)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)(-first / s))),
-                255))), 255));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)(-first
+                / (double)s))), 255))), 255));
         }
     }
 }
@@ -91,9 +89,8 @@ onnx_dynamic_quantize_linear_scale(
         if (cvmgen_stores(team)) {
             const double last = cvmgen_max_f64(largest, 0.0);
             const double first = cvmgen_min_f64(smallest, 0.0);
-            const double s = last > first ? (double)(float)((double)(float)(last - first) / 255.0)
-                : 1.0;
-            scale[0] = cvmgen_stored_f32(s);
+            const float s = last > first ? (float)(last - first) / 255.0f : 1.0f;
+            scale[0] = cvmgen_canonical_f32(s);
         }
     }
 }
@@ -129,8 +126,7 @@ onnx_dynamic_quantize_linear_zero(
             const double last = cvmgen_max_f64(largest, 0.0);
             zero[0] = (uint8_t)cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)(-first
-                / (last > first ? (double)(float)((double)(float)(last - first) / 255.0) : 1.0)))),
-                255));
+                / (last > first ? (double)((float)(last - first) / 255.0f) : 1.0)))), 255));
         }
     }
 }

@@ -81,6 +81,13 @@ onnx_less_or_equal_Y_int32_bool(const __grid_constant__ onnx_less_or_equal_Y_val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+onnx_less_or_equal_Y_float32_bool(const __grid_constant__ onnx_less_or_equal_Y_values values,
+                                  const float *__restrict__ A, const float *__restrict__ B,
+                                  uint8_t *__restrict__ Y) {
+    less_or_equal_Y_body<float>(values, A, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 onnx_less_or_equal_Y_int64_bool(const __grid_constant__ onnx_less_or_equal_Y_values values,
                                 const int64_t *__restrict__ A, const int64_t *__restrict__ B,
                                 uint8_t *__restrict__ Y) {
@@ -105,35 +112,6 @@ onnx_less_or_equal_Y_int64_bool(const __grid_constant__ onnx_less_or_equal_Y_val
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 8; ++lane)
             Y_vector.at[lane] = A_vector.at[lane] <= B_vector.at[lane];
-        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-onnx_less_or_equal_Y_float32_bool(const __grid_constant__ onnx_less_or_equal_Y_values values,
-                                  const float *__restrict__ A, const float *__restrict__ B,
-                                  uint8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
-    const int64_t B_step = values.B_step;
-    const cvmgen_list &A_steps = values.A_steps;
-    const cvmgen_list &B_steps = values.B_steps;
-    const cvmgen_list &d_box = values.d_box;
-    /* family pairs line 11: Y[d...] = RESULT(A[(d[Q - P + j] if m[j] != 1 else 0 for j < P)...],
-       B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...]) */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
-        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
-        cvmgen_vector<uint8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (double)A_vector.at[lane] <= (double)B_vector.at[lane];
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }

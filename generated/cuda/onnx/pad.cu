@@ -95,8 +95,7 @@ onnx_pad_Y_float32(const __grid_constant__ onnx_pad_Y_values values,
                 break;
             }
         }
-        Y[d_at] = cvmgen_stored_f32(holds ? (double)X[X_base + cvmgen_dot(&d, &X_steps)]
-            : (double)value[0]);
+        Y[d_at] = cvmgen_canonical_f32(holds ? X[X_base + cvmgen_dot(&d, &X_steps)] : value[0]);
     }
 }
 

@@ -63,8 +63,8 @@ onnx_qlinear_add_Y_int8(const __grid_constant__ onnx_qlinear_add_Y_values values
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const double ra = (double)(float)(sa / sy);
-        const double rb = (double)(float)(sb / sy);
+        const float ra = (float)(sa / sy);
+        const float rb = (float)(sb / sy);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
@@ -74,11 +74,11 @@ onnx_qlinear_add_Y_int8(const __grid_constant__ onnx_qlinear_add_Y_values values
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                (double)A_vector.at[lane], ra,
-                (double)(float)cvmgen_fma_f64((double)B_vector.at[lane], rb,
+                (double)A_vector.at[lane], (double)ra,
+                (double)(float)cvmgen_fma_f64((double)B_vector.at[lane], (double)rb,
                 (double)(float)((double)zy
-                - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                (double)(float)(rb * (double)zb)))))) + 0.0), 127));
+                - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+                (double)(float)((double)rb * (double)zb)))))) + 0.0), 127));
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
@@ -104,8 +104,8 @@ onnx_qlinear_add_Y_uint8(const __grid_constant__ onnx_qlinear_add_Y_values value
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const double ra = (double)(float)(sa / sy);
-        const double rb = (double)(float)(sb / sy);
+        const float ra = (float)(sa / sy);
+        const float rb = (float)(sb / sy);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
@@ -115,11 +115,11 @@ onnx_qlinear_add_Y_uint8(const __grid_constant__ onnx_qlinear_add_Y_values value
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (uint8_t)cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                (double)A_vector.at[lane], ra,
-                (double)(float)cvmgen_fma_f64((double)B_vector.at[lane], rb,
+                (double)A_vector.at[lane], (double)ra,
+                (double)(float)cvmgen_fma_f64((double)B_vector.at[lane], (double)rb,
                 (double)(float)((double)zy
-                - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                (double)(float)(rb * (double)zb)))))) + 0.0), 255));
+                - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+                (double)(float)((double)rb * (double)zb)))))) + 0.0), 255));
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }

@@ -115,9 +115,9 @@ qlinear_conv_Y_body(const onnx_qlinear_conv_Y_values &values, const uint8_t *__r
             }
             Y[((n * OC + oc) * YH + y) * YW + x] = (uint8_t)cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
-                * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), 255));
+                (double)((float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
+                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+                255));
         }
         __syncthreads(); /* the next tile writes the box anew */
     }
@@ -209,9 +209,9 @@ onnx_qlinear_conv_Y_int8_int8(const __grid_constant__ onnx_qlinear_conv_Y_values
             }
             Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)cvmgen_max_i64(-128,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
-                * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), 127));
+                (double)((float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
+                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+                127));
         }
         __syncthreads(); /* the next tile writes the box anew */
     }
@@ -260,9 +260,9 @@ qlinear_conv_Y_plain_body(const onnx_qlinear_conv_Y_values &values,
         }
         Y[((n * OC + oc) * YH + y) * YW + x] = (uint8_t)cvmgen_max_i64(0,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-            (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
-            * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-            + (double)zy), 255));
+            (double)((float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
+            * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+            255));
     }
 }
 
@@ -325,9 +325,9 @@ onnx_qlinear_conv_Y_int8_int8_plain(const __grid_constant__ onnx_qlinear_conv_Y_
         }
         Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)cvmgen_max_i64(-128,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-            (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
-            * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-            + (double)zy), 127));
+            (double)((float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
+            * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+            127));
     }
 }
 

@@ -68,9 +68,9 @@ onnx_qlinear_global_average_pool_Y_int8(
         if (cvmgen_stores(team))
             Y[(b * n_1 + c) * z_extents_size + z] = (int8_t)cvmgen_max_i64(-128,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)(int64_t)total
-                * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
-                + (double)zy), 127));
+                (double)((float)(double)(int64_t)total
+                * (float)(sx / (double)(float)(sy * (double)(float)(double)places)))) + (double)zy),
+                127));
     }
 }
 
@@ -110,9 +110,9 @@ onnx_qlinear_global_average_pool_Y_uint8(
         if (cvmgen_stores(team))
             Y[(b * n_1 + c) * z_extents_size + z] = (uint8_t)cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)(float)(double)(int64_t)total
-                * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
-                + (double)zy), 255));
+                (double)((float)(double)(int64_t)total
+                * (float)(sx / (double)(float)(sy * (double)(float)(double)places)))) + (double)zy),
+                255));
     }
 }
 

@@ -43,10 +43,10 @@ onnx_qlinear_leaky_relu_Y_int8(const __grid_constant__ onnx_qlinear_leaky_relu_Y
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane) {
-            const double x = (double)(float)((double)(float)(double)(X_vector.at[lane] - zx) * sx);
+            const float x = (float)((double)(float)(double)(X_vector.at[lane] - zx) * sx);
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((x >= 0.0 ? x
-                : (double)(float)(x * alpha)) / sy)) + (double)zy), 127));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((x >= 0.0f
+                ? (double)x : (double)(float)((double)x * alpha)) / sy)) + (double)zy), 127));
         }
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -67,10 +67,10 @@ onnx_qlinear_leaky_relu_Y_uint8(const __grid_constant__ onnx_qlinear_leaky_relu_
         cvmgen_vector<uint8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane) {
-            const double x = (double)(float)((double)(float)(double)(X_vector.at[lane] - zx) * sx);
+            const float x = (float)((double)(float)(double)(X_vector.at[lane] - zx) * sx);
             Y_vector.at[lane] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((x >= 0.0 ? x
-                : (double)(float)(x * alpha)) / sy)) + (double)zy), 255));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((x >= 0.0f
+                ? (double)x : (double)(float)((double)x * alpha)) / sy)) + (double)zy), 255));
         }
         Y_vector.store(&Y[d], 1, lanes);
     }

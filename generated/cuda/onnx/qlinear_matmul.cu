@@ -60,9 +60,8 @@ qlinear_matmul_Y_body(const onnx_qlinear_matmul_Y_values &values, const uint8_t 
                 * (B[((M != 1 ? n : 0) * K + k) * J + j] - zb));
         Y[(n * I + i) * J + j] = (uint8_t)cvmgen_max_i64(0,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-            (double)(float)((double)(float)(double)((int64_t)total + (C != NULL ? C[j] : 0))
-            * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy)))
-            + (double)zy), 255));
+            (double)((float)(double)((int64_t)total + (C != NULL ? C[j] : 0))
+            * (float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy))) + (double)zy), 255));
     }
 }
 
@@ -107,9 +106,8 @@ onnx_qlinear_matmul_Y_int8_int8(const __grid_constant__ onnx_qlinear_matmul_Y_va
                 * (B[((M != 1 ? n : 0) * K + k) * J + j] - zb));
         Y[(n * I + i) * J + j] = (int8_t)cvmgen_max_i64(-128,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-            (double)(float)((double)(float)(double)((int64_t)total + (C != NULL ? C[j] : 0))
-            * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy)))
-            + (double)zy), 127));
+            (double)((float)(double)((int64_t)total + (C != NULL ? C[j] : 0))
+            * (float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy))) + (double)zy), 127));
     }
 }
 

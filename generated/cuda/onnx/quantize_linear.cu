@@ -46,9 +46,8 @@ onnx_quantize_linear_Y_int8(const __grid_constant__ onnx_quantize_linear_Y_value
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)X_vector.at[lane] / (double)scale[at])) + (double)zero[at]),
-                127));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(X_vector.at[lane]
+                / scale[at])) + (double)zero[at]), 127));
         Y_vector.store(&Y[(d * n_axis + k) * e_extents_size + e], 1, lanes);
     }
 }
@@ -75,9 +74,8 @@ onnx_quantize_linear_Y_uint8(const __grid_constant__ onnx_quantize_linear_Y_valu
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)(float)((double)X_vector.at[lane] / (double)scale[at])) + (double)zero[at]),
-                255));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(X_vector.at[lane]
+                / scale[at])) + (double)zero[at]), 255));
         Y_vector.store(&Y[(d * n_axis + k) * e_extents_size + e], 1, lanes);
     }
 }

@@ -69,7 +69,7 @@ onnx_relu_Y_float32_float32(const __grid_constant__ onnx_relu_Y_values values,
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32(cvmgen_max_f64((double)X_vector.at[lane], 0.0));
+            Y_vector.at[lane] = cvmgen_canonical_f32(cvmgen_max_f32(X_vector.at[lane], 0.0f));
         Y_vector.store(&Y[d], 1, lanes);
     }
 }

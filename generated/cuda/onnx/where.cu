@@ -156,8 +156,8 @@ onnx_where_Y_float32(const __grid_constant__ onnx_where_Y_values values,
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane) {
             const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
-            Y_vector.at[lane] = cvmgen_stored_f32(C_vector.at[lane] != 0
-                ? (double)A[A_row + d_lane * A_step] : (double)B[B_row + d_lane * B_step]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(C_vector.at[lane] != 0
+                ? A[A_row + d_lane * A_step] : B[B_row + d_lane * B_step]);
         }
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }

@@ -70,7 +70,7 @@ tflite_batch_to_space_nd_Y_float32(
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)X_vector.at[lane]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(X_vector.at[lane]);
         Y_vector.store(&Y[((n * (H * BH - CT - CB) + h) * (W * BW - CL - CR) + w) * C + c], 1,
             lanes);
     }

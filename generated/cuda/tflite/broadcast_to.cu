@@ -86,7 +86,7 @@ tflite_broadcast_to_Y_float32(const __grid_constant__ tflite_broadcast_to_Y_valu
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)X_vector.at[lane]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(X_vector.at[lane]);
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }

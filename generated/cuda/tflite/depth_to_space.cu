@@ -95,7 +95,7 @@ tflite_depth_to_space_Y_float32(const __grid_constant__ tflite_depth_to_space_Y_
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)X_vector.at[lane]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(X_vector.at[lane]);
         Y_vector.store(&Y[((n * (H * block) + (h_outer * block + h_inner)) * (W * block) + w_outer
             * block) * D + c], 1, lanes);
     }

@@ -87,7 +87,7 @@ tflite_mirror_pad_Y_float32(const __grid_constant__ tflite_mirror_pad_Y_values v
                 ? (__int128)before.at[i] - d.at[i] - 1 + skipped
                 : (d.at[i] < before.at[i] + n.at[i] ? (__int128)d.at[i] - before.at[i] : 2
                 * n.at[i] - 1 - ((__int128)d.at[i] - before.at[i]) - skipped));
-        Y[d_at] = cvmgen_stored_f32((double)X[cvmgen_flatten_index(&entries, &n)]);
+        Y[d_at] = cvmgen_canonical_f32(X[cvmgen_flatten_index(&entries, &n)]);
     }
 }
 

@@ -128,7 +128,7 @@ tflite_pack_Y_float32(const __grid_constant__ tflite_pack_Y_values values,
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)I_vector.at[lane]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(I_vector.at[lane]);
         Y_vector.store(&Y[((d_row * d_run + d) * M + i) * e_extents_size + (e_row * e_run + e)], 1,
             lanes);
     }

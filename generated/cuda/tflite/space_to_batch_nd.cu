@@ -84,9 +84,8 @@ tflite_space_to_batch_nd_Y_float32(
             test = 0 <= place && place < W;
         }
         Y[(((b_outer * N + b_inner) * Y_extent_1 + h) * Y_extent_2 + w) * C + c] =
-            cvmgen_stored_f32(test
-            ? (double)X[((b_inner * H + y) * W + (w * BW + b_outer % BW - PL)) * C + c]
-            : (double)value[0]);
+            cvmgen_canonical_f32(test
+            ? X[((b_inner * H + y) * W + (w * BW + b_outer % BW - PL)) * C + c] : value[0]);
     }
 }
 

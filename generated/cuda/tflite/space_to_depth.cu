@@ -74,7 +74,7 @@ tflite_space_to_depth_Y_float32(const __grid_constant__ tflite_space_to_depth_Y_
         rest /= Y_extent_1;
         const int64_t n = rest;
         Y[((n * Y_extent_1 + h) * Y_extent_2 + w) * (C * block * block) + c] =
-            cvmgen_stored_f32((double)X[((n * H + (h * block + c / (block * C))) * W
+            cvmgen_canonical_f32(X[((n * H + (h * block + c / (block * C))) * W
             + (w * block + c / C % block)) * C + c % C]);
     }
 }

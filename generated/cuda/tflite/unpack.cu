@@ -98,7 +98,7 @@ tflite_unpack_Y_float32(const __grid_constant__ tflite_unpack_Y_values values,
         cvmgen_vector<float, 4> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)X_vector.at[lane]);
+            Y_vector.at[lane] = cvmgen_canonical_f32(X_vector.at[lane]);
         Y_vector.store(&Y[d * e_extents_size + e], 1, lanes);
     }
 }

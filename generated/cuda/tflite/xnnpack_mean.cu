@@ -71,10 +71,9 @@ tflite_xnnpack_mean_Y_int8(const __grid_constant__ cvmgen_teams teams,
             const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
             Y[Y_K_row + d_K * Y_K_step] = (int8_t)cvmgen_max_i64(-128,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i128(INT32_MIN,
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i128(INT32_MIN,
                 cvmgen_min_i128((int64_t)total - (__int128)zx * Z, INT32_MAX))
-                * (double)(float)((double)(float)factor * (double)(float)(1.0 / (double)Z))),
-                512.0)))) + zy, 127));
+                * ((float)factor * (float)(1.0 / (double)Z))), 512.0)))) + zy, 127));
         }
     }
 }

@@ -64,9 +64,9 @@ tflite_xnnpack_mul_Y(const __grid_constant__ tflite_xnnpack_mul_Y_values values,
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(low,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64((A_vector.at[lane] - za) * (B_vector.at[lane] - zb), INT32_MAX))
-                * (double)(float)factor), 512.0)))) + zy, high));
+                * (float)factor), 512.0)))) + zy, high));
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }

@@ -59,19 +59,17 @@ tflite_xnnpack_resize_bilinear_Y(
         const int32_t lanes = (int32_t)cvmgen_min_i64(C - c, 16);
         const int64_t x = cvmgen_innermost(&n, YW);
         const int64_t y = cvmgen_innermost(&n, YH);
-        const double sh = (double)(float)((double)(H - ch) / (double)(YH - ch));
-        const double sw = (double)(float)((double)(W - cw) / (double)(YW - cw));
+        const float sh = (float)((double)(H - ch) / (double)(YH - ch));
+        const float sw = (float)((double)(W - cw) / (double)(YW - cw));
         const double h = cvmgen_max_f64(0.0,
-            cvmgen_min_f64((double)(float)((double)(float)((double)y * sh)
-            + (half_pixel_centers ? (double)(float)((double)(float)(0.5 * sh) - 0.5) : 0.0)),
-            (double)(H - 1)));
+            cvmgen_min_f64((double)((float)((double)y * (double)sh)
+            + (half_pixel_centers ? 0.5f * sh - 0.5f : 0.0f)), (double)(H - 1)));
         const int64_t h0 = cvmgen_max_i64(0,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_floor_f64(h)), H - 1));
         const int64_t h1 = cvmgen_min_i64(h0 + 1, H - 1);
         const double w = cvmgen_max_f64(0.0,
-            cvmgen_min_f64((double)(float)((double)(float)((double)x * sw)
-            + (half_pixel_centers ? (double)(float)((double)(float)(0.5 * sw) - 0.5) : 0.0)),
-            (double)(W - 1)));
+            cvmgen_min_f64((double)((float)((double)x * (double)sw)
+            + (half_pixel_centers ? 0.5f * sw - 0.5f : 0.0f)), (double)(W - 1)));
         const int64_t w0 = cvmgen_max_i64(0,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_floor_f64(w)), W - 1));
         const int64_t w1 = cvmgen_min_i64(w0 + 1, W - 1);

@@ -80,8 +80,8 @@ tflite_xnnpack_transpose_conv_Y(
         }
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-            cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * (double)F[oc]),
+            cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
             512.0)))) + zy, high));
     }
 }
