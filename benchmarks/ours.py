@@ -88,7 +88,7 @@ def bound(problem: Problem, target: str = "c") -> Call:
     """
     operator = operator_of(problem, target)
     operands: list[Any] = problem.arrays
-    typed = problem.workload.kind.startswith(f"{OWN}.")  # elements of types without a precision
+    typed = not problem.workload.kind.startswith("cvm.")  # elements of types without a precision
     precisions: list[Any] = [
         None if typed or each.dtype.startswith("float") else each.bits for each in problem.inputs
     ]

@@ -253,6 +253,62 @@ OWN = (
              {"k": 10}, None, (OfPeers(1.0, NUMPY),), ((3, 40),)),
 )  # fmt: skip
 
+# The scales of input, weights and result of quantized layers, and the zero points of both ends.
+SCALES = (0.05, 0.01, 0.3)
+ZEROS = {"zx": 3, "zy": -5}
+SHORT = 24  # the reduction of layers in tests
+
+
+def factors(inputs: tuple[Input, ...], random: np.random.Generator) -> list[Array]:
+    """Input, weights, what the scales come to for each channel, and a bias."""
+    sx, sw, sy = map(np.float32, SCALES)
+    arrays = [each.array(random) for each in inputs]
+    arrays[2] = np.full(inputs[2].shape, sx * sw / sy, np.float32)
+    return arrays
+
+
+def quantized(
+    name: str,
+    operator: str,
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    *,
+    tiny: tuple[tuple[int, ...], ...],
+    **attributes: int | tuple[int, ...],
+) -> Workload:
+    """A layer of int8 as XNNPACK rounds it, which gives the same bytes; its channels stand first
+    among the extents of the weights, and last of a depthwise convolution."""
+    depthwise = "depthwise" in operator
+    channels = w[-1] if depthwise else w[0]
+    inputs = (
+        Input(x, "int8"),
+        Input(w, "int8", constant=True),
+        Input((channels,), "float32", constant=True),
+        Input((channels,), bits=11, constant=True),
+    )
+    few = (tiny[1][-1 if depthwise else 0],)
+    return Workload(
+        name, f"tflite.xnnpack_{operator}", inputs, {**ZEROS, **attributes}, None,
+        (OfPeers(1.0, ("LiteRT",)),), (*tiny, few, few), factors,
+    )  # fmt: skip
+
+
+AROUND = (1, 1, 1, 1)
+
+QUANTIZED = (
+    quantized("quantized conv 3x3, 64 to 64 of 56x56", "conv_2d", (1, 56, 56, 64),
+              (64, 3, 3, 64), tiny=((1, 7, 6, 4), (8, 3, 3, 4)), padding=AROUND),
+    quantized("quantized conv 1x1, 128 to 128 of 28x28", "conv_2d", (1, 28, 28, 128),
+              (128, 1, 1, 128), tiny=((1, 5, 4, 8), (9, 1, 1, 8))),
+    quantized("quantized conv 3x3 depthwise, 128 of 56x56", "depthwise_conv_2d",
+              (1, 56, 56, 128), (1, 3, 3, 128), tiny=((1, 7, 5, 128), (1, 3, 3, 128)),
+              padding=AROUND),
+    quantized("quantized dense 64x1024x1024", "fully_connected", (64, 1024), (1024, 1024),
+              tiny=((3, SHORT), (17, SHORT))),
+    quantized("quantized dense 1x1024x1024", "fully_connected", (1, 1024), (1024, 1024),
+              tiny=((1, SHORT), (17, SHORT))),
+)  # fmt: skip
+
 FOUR_ELEMENTS = Input((4,))
 
 OVERHEAD = (
@@ -273,7 +329,8 @@ MODELS = (
 )  # fmt: skip
 
 WORKLOADS = (
-    *PRODUCTS, *ELEMENTWISE, *REDUCTIONS, *MOVES, *LISTS, *REAL, *OWN, *OVERHEAD, *MODELS,
+    *PRODUCTS, *ELEMENTWISE, *REDUCTIONS, *MOVES, *LISTS, *REAL, *OWN, *QUANTIZED, *OVERHEAD,
+    *MODELS,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ MODULES = {
     "torch": "benchmarks.peers.of_torch",
     "onnxruntime": "benchmarks.peers.of_onnxruntime",
     "oneDNN": "benchmarks.peers.of_onednn",
+    "LiteRT": "benchmarks.peers.of_litert",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from cvmgen.api.calls import (
     several,
 )
 from cvmgen.api.description import KEYWORDS, doc_of, signature_of
-from cvmgen.api.manifest import OperatorInfo
+from cvmgen.api.manifest import InputInfo, OperatorInfo
 from cvmgen.api.open_call import UNDECLARED, OpenCall, is_shape
 from cvmgen.memory import new_array
 
@@ -244,7 +245,7 @@ class Operator(Arguments, Uncopied):
         for name, each, known in zip(self._input_names, operands, declared, strict=True):
             if is_shape(each) and known is None and self._info.has_precision(name):
                 self._refuse(name, "", UNDECLARED)
-        arrays = self._each(self._arrays, [None if is_shape(each) else each for each in operands])
+        arrays = self._each(self._constant, [None if is_shape(each) else each for each in operands])
         known_shapes = (
             each if array is None else given_shape(array)
             for each, array in zip(operands, arrays, strict=True)
@@ -254,6 +255,13 @@ class Operator(Arguments, Uncopied):
         self._backend.infer(self._info, Described(shapes, measured, values))
         keywords = {"precisions": precisions, "dtype": dtype, "check": check, **others}
         return self._opened(dict(zip(self._input_names, operands, strict=True)), keywords)
+
+    def _constant(self, item: InputInfo, value: Any) -> Any:
+        """What is given for an input while others wait for theirs: what a type of its own may be,
+        all of them say together."""
+        if self._info.has_precision(item.name):
+            return self._arrays(item, value)
+        return self._arrays(item, value, partial(support.any_array, self.name))
 
     def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
         return OpenCall(self, given, keywords)

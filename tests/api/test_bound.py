@@ -115,6 +115,16 @@ def test_a_convolution_with_its_weights_bound(ops: Operators) -> None:
         assert np.array_equal(bound(x), ops.cvm.conv2d(x, w, b, precisions=precisions, **given))
 
 
+def test_constants_of_types_of_their_own(ops: Operators) -> None:
+    layer, x, w = ops.tflite.xnnpack_fully_connected, elements(3, 17), elements(5, 17)
+    for factors in (np.full(5, 0.01, np.float32), [0.01] * 5):
+        bound = layer.bind((3, 17), W=w, F=factors, zx=3)
+        assert bound.inputs == ("X",)
+        assert np.array_equal(bound(x), layer(x, w, factors, zx=3))
+    with pytest.raises(OperatorError, match="F = dtype float64: must be float32"):
+        layer.bind((3, 17), W=w, F=np.full(5, 0.01))(x)
+
+
 def test_several_results(ops: Operators) -> None:
     x = elements(2, 5, 6, dtype=np.int32)
     whole = ops.cvm.get_valid_count(x, precisions=[8], score_threshold=0)
