@@ -47,6 +47,9 @@ def all_ways(
     yield claims(first)
     if (known := of_numbers(shape, path)) != shape:
         yield claims(next(_ways(offset, known)))
+    apart = tuple(part for each in known for part in factors_of(each, offset))
+    if len(apart) > len(shape):
+        yield claims(next(_ways(offset, apart)))
     if any(each in splits for each in shape):
         pieces = [splits.get(each, ((each,), t.TRUE)) for each in shape]
         parts = tuple(part for several, _ in pieces for part in several)
@@ -97,6 +100,18 @@ def of_numbers(shape: Shape, path: tuple[Formula, ...]) -> Shape:
             case _:
                 pass
     return shape
+
+
+def factors_of(extent: Term, offset: Term) -> Shape:
+    """An extent that is a product, as several: the last is what most of an offset is a multiple
+    of, as it is where dimensions lie behind each other."""
+    if len(extent.poly) != 1 or len(max(extent.poly)) < 2 or 1 not in extent.poly.values():
+        return (extent,)
+    (factors,) = extent.poly
+    return tuple(
+        t.symbol(name)
+        for name in sorted(factors, key=lambda name: sum(name in each for each in offset.poly))
+    )
 
 
 def with_value(operand: Term, name: Term, value: Term) -> Term:

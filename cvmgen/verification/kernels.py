@@ -78,7 +78,7 @@ class KernelWalk:
                 self.bind(name, kind, value, scope)
             case i.Array(name=name, type=kind, length=length):
                 reader.elements[name] = reader.agreement.elements[name] = kind
-                self.lengths[name] = t.term(length)
+                self.lengths[name] = reader.arrays[name] = t.term(length)
                 if kind in ("i32", "i64"):
                     self.older[name] = frozenset(self.symbols.axioms)
             case i.Assign(name=name, value=value):

@@ -156,7 +156,7 @@ class PlaceProofs:
         """Its extents; one of no dimensions is a run of one element."""
         if demand.tensor in self.call.shapes:
             return self.call.shapes[demand.tensor] or (ONE,)
-        own = self.lengths.get(demand.tensor)
+        own = demand.length or self.lengths.get(demand.tensor)
         return () if own is None else (own,)
 
     def doubts(self, demand: PlaceDemand, way: Way) -> int:

@@ -73,6 +73,7 @@ class PlaceDemand:
     stored: bool = False
     claim: Formula = t.TRUE
     limits: tuple[int, int] | None = None  # of the type that a width is about
+    length: Term | None = None  # of an array of the kernel's own: several may have one name
 
 
 def symbols_of(demands: Sequence[PlaceDemand]) -> frozenset[str]:
@@ -98,6 +99,7 @@ class FormulaReader:
         self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
         self.known: Mapping[str, Range] = {}  # of elements, and of locals that loops change
         self.required: dict[str, Sequence[tuple[str, Term]]] = {}  # of elements of inputs
+        self.arrays: dict[str, Term] = {}  # how long the arrays are that were declared last
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -122,8 +124,8 @@ class FormulaReader:
     def touch(
         self, tensor: str, offset: Term, scope: PlaceScope, shown: str, *, stored: bool = False
     ) -> None:
-        demand = PlaceDemand("access", scope.path, shown, self.span, offset, tensor, stored)
-        self.demands.append(demand)
+        made = PlaceDemand("access", scope.path, shown, self.span, offset, tensor, stored)
+        self.demands.append(replace(made, length=self.arrays.get(tensor)))
 
     # ------------------------------------------------------------ integers
 

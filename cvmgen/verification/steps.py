@@ -101,7 +101,7 @@ class StepProofs:
         abouts = {"divisor": DIVISORS, "width": WIDTHS, "element": ELEMENTS}
         for each in self.demands:
             if each.kind == "access":
-                size = self.walk.lengths.get(each.tensor) or self.sizes[each.tensor]
+                size = each.length or self.sizes[each.tensor]
                 yield self.obligation(BOUNDS, each, claims(((each.operand, size),)))
             else:
                 yield self.obligation(abouts[each.kind], each, tuple(conjuncts(each.claim)))

@@ -123,7 +123,7 @@ class PlaceWalk(ThreadWalk):
     def statement(self, statement: i.Stmt, scope: PlaceScope) -> PlaceScope:
         match statement:
             case i.Array(name=name, length=length, space=space) if space != "shared":
-                self.lengths[name] = t.term(length)
+                self.lengths[name] = self.reader.arrays[name] = t.term(length)
             case i.Array(name=name):
                 self.lengths[name] = self.reader.of_host("tiling.box", 1)
             case i.SetAt(name=name, index=index):

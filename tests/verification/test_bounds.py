@@ -11,9 +11,12 @@ from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import packaged
 from cvmgen.verification import terms as t
-from cvmgen.verification.bounds import row_ways
+from cvmgen.verification.bounds import all_ways, factors_of, row_ways
+from cvmgen.verification.kernels import KernelWalk
 from cvmgen.verification.obligations import BOUNDS, VACUITY, Obligation
 from cvmgen.verification.proofs import Prover
+from cvmgen.verification.reading import FormulaReader, PlaceScope
+from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.verify import KernelProofs, obligations, scheduled_kernels
 from tests.specs import operator
 
@@ -64,8 +67,24 @@ LOOKED_UP = """
   output Y : cvm[M]
   Y[i] = X[max(0, min(places[i], N - 1))]
 """
+ONE_OF_EACH = """
+  input X : cvm[N, C]
+  input F : cvm[N, K, C, M]
+  require M == 1 : "one result of each"
+  output Y : cvm[N, C]
+  Y[n, c] = sum[k < K](X[n, c] * F[n, k, c, 0])
+"""
+DEPTH = """
+  input X : cvm[H, W]
+  attr block = 2 in [2, 64)
+  require H mod block == 0 : "blocks are whole"
+  output Y : cvm[H div block, W * block]
+  Y[h, c] = X[h * block + c div W, c mod W] + 1
+"""
 RIGHT = {
     "looked up": LOOKED_UP,
+    "one of each": ONE_OF_EACH,
+    "depth": DEPTH,
     "matmul": MATMUL,
     "padded": PADDED,
     "strided": STRIDED,
@@ -225,6 +244,34 @@ def ends_of_rows(left_out: int | None) -> bool:
         if held and not LOW <= t.evaluated(operand, values) <= HIGH:
             return False
     return True
+
+
+def test_arrays_of_one_name_are_as_long_as_each_is() -> None:
+    """Two ways of a kernel may have arrays of one name: the place of each is looked at beside the
+    length of its own."""
+    reader = FormulaReader(Symbols(), {})
+    walk, scope = KernelWalk(reader), PlaceScope({}, ())
+    at = i.Load("kept", None, i.Const(3))
+    ways = [
+        (i.Array("kept", "i32", length, None), i.Store(at, i.Const(1), None)) for length in (4, 2)
+    ]
+    for way in ways:
+        walk.block(way, scope)
+    assert [each.length for each in reader.demands] == [t.term(4), t.term(2)]
+
+
+def test_an_extent_that_is_a_product_is_taken_apart() -> None:
+    """The last factor is what most of an offset is a multiple of; each index is below its own."""
+    c, h, w, extents = t.symbol("c"), t.symbol("h"), t.symbol("w"), map(t.symbol, "CHW")
+    size = t.product(extents)
+    offset = (c * t.symbol("H") + h) * t.symbol("W") + w
+    assert factors_of(size, offset) == tuple(map(t.symbol, "CHW"))
+    ways = [*all_ways(offset, (size,), (), {})]
+    assert t.below(h, t.symbol("H")) in ways[1]
+    for numbers in product(range(3), repeat=6):
+        values = dict(zip("chwCHW", numbers, strict=True))
+        if all(t.holds(each, values) for each in ways[1]):
+            assert all(t.holds(each, values) for each in ways[0])
 
 
 def test_the_start_of_a_row_is_no_larger_than_the_tensor() -> None:

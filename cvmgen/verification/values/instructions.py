@@ -33,7 +33,7 @@ def defined_division(
     machine: Executor, operate: a.Operation, bits: int, by_sign: bool
 ) -> a.Operation:
     def divide(one: Any, other: Any) -> Any:
-        if isinstance(other, t.Term):
+        if isinstance(one, t.Term) or isinstance(other, t.Term):
             divisor, least = modular.signed(other, bits), -(1 << (bits - 1))
             machine.never(t.equal(divisor, 0), "a division by 0")
             if by_sign:
