@@ -28,7 +28,7 @@ from cvmgen.analysis.sums_of_products import (
     ZeroPoint,
     contraction_parts,
 )
-from cvmgen.dtypes import CVM, INT8, INT32, DType
+from cvmgen.dtypes import CVM, INT8, INT32, UINT8, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.loops import product
@@ -117,14 +117,17 @@ def contraction(
     return FactorReader(tuple(loops), found, facts, sizes).result()
 
 
-def factor_sizes(program: i.Program, dtypes: Mapping[str, DType]) -> dict[str, i.Expr]:
+def factor_sizes(
+    program: i.Program, dtypes: Mapping[str, DType], *, unsigned: bool = False
+) -> dict[str, i.Expr]:
     """How many elements each input has that may be a factor: of int8, or of int32 that may be as
-    small."""
+    small, or `unsigned` of 8 bits."""
+    bytes_ = (INT8, UINT8) if unsigned else (INT8,)
     small = {
         each.name
         for each in program.operator.inputs
         if not (each.optional or each.variadic or any(extent.pack for extent in each.extents))
-        and (dtypes[each.name] == INT8 or (dtypes[each.name] == INT32 and each.dtype == CVM))
+        and (dtypes[each.name] in bytes_ or (dtypes[each.name] == INT32 and each.dtype == CVM))
     }
     return {name: product(shape) for name, shape in given_shapes(program).items() if name in small}
 

@@ -16,11 +16,14 @@ from cvmgen.ir.uses import names_in, nodes_in, reassigned
 from cvmgen.ir.visit import substitute
 
 
-def missed_tile(body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr]) -> NoContraction | None:
+def missed_tile(
+    body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr], unsigned: Collection[str] = ()
+) -> NoContraction | None:
     """What is in the way of tiles, where there are as many products as for one of matrices; None
     where there are not, or where nothing is in the way.
 
-    `sizes` are the numbers of elements of the inputs that may be factors.
+    `sizes` are the numbers of elements of the inputs that may be factors, some of which are
+    `unsigned`.
     """
     if not multiplies_matrices(body):
         return None
@@ -29,8 +32,10 @@ def missed_tile(body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr]) -> NoC
         found = contraction(outer.loops, outer.body, facts, sizes)
     except NoContraction as why:
         return why
-    if tiling(found, facts) is not None:
+    if tiling(found, facts, unsigned) is not None:
         return None
+    if unsigned and tiling(found, facts) is not None:
+        return NoContraction("both factors are bytes without a sign", "declare one of them int8")
     tensor = found.rows.load.tensor
     if tensor == found.columns.load.tensor:
         return NoContraction(f"both factors are elements of '{tensor}'", "give it as two inputs")

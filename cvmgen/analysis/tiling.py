@@ -7,8 +7,8 @@ convolution, becomes the border of the image.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from cvmgen import algebra
 from cvmgen.analysis.contraction import (
@@ -93,10 +93,10 @@ def find_contraction(
     return found if shifted or (found.border is None and found.zero is None) else None
 
 
-def tiling(found: Contraction, facts: Facts) -> Tiling | None:
+def tiling(found: Contraction, facts: Facts, unsigned: Collection[str] = ()) -> Tiling | None:
     """The tiling of a contraction; None where places are not affine, or where both factors are
     one tensor, or one is read behind the sum too: the functions that run tiles call each of them
-    by its name."""
+    by its name. Panels are bytes with a sign: what is `unsigned` is staged."""
     if factors_behind(found):
         return None
     sides = [(found.rows, found.columns, False), (found.columns, found.rows, True)]
@@ -105,7 +105,8 @@ def tiling(found: Contraction, facts: Facts) -> Tiling | None:
     for x, w, turned in sides:
         shifts = [each.tensor for each in (found.border, found.zero) if each is not None]
         staged = all(each == x.load.tensor for each in shifts)
-        made = None if is_tested(w) or not staged else sides_tiling(found, facts, x, w, turned)
+        packs = staged and not is_tested(w) and w.load.tensor not in unsigned
+        made = sides_tiling(found, facts, x, w, turned) if packs else None
         if made is not None and made.x.load.tensor != made.w.load.tensor:
             return made
     return None
@@ -154,11 +155,27 @@ def affine(found: Contraction, side: Factor, expr: i.Expr) -> tuple[AffineSteps,
 
 def readable_plane(expr: i.Expr, names: Sequence[str]) -> tuple[AffineSteps, i.Expr] | None:
     """The steps of indices in an expression, and its value where they are 0."""
-    made = algebra.plane(index_without_conversions(expr), names)
+    made = algebra.plane(with_step_of_choice(index_without_conversions(expr), names), names)
     if made is None:
         return None
     steps = {name: with_readable_signs(step) for name, step in made.steps.items()}
     return steps, with_readable_signs(made.rest)
+
+
+def with_step_of_choice(expr: i.Expr, names: Sequence[str]) -> i.Expr:
+    """An expression whose indices, where host values choose between one and 0, have a step that is
+    1 or 0."""
+
+    def change(node: i.Expr) -> i.Expr:
+        match node:
+            case i.Select(condition=test, then=then, otherwise=i.Const(value=0)) if names_in(
+                then
+            ) & set(names) and not names_in(test) & set(names):
+                return i.Binary("*", replace(node, then=i.ONE), then)
+            case _:
+                return node
+
+    return rebuild(expr, change)
 
 
 def with_readable_signs(expr: i.Expr) -> i.Expr:

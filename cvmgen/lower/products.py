@@ -27,7 +27,7 @@ from itertools import product
 from typing import Any
 
 from cvmgen import algebra
-from cvmgen.dtypes import CVM, INT8
+from cvmgen.dtypes import CVM, INT8, UINT8
 from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
@@ -64,26 +64,32 @@ def part_products(program: i.Program) -> i.Program:
 
 def _too_wide(program: i.Program) -> bool:
     """Whether a kernel could not compute a sum of sums, which may need some bits more."""
-    host = host_ranges(program)
-    nests = (each for each in program.nests if not has(each.body, i.Sort))
-    return not all(Widths(program, each, host).largest().fits(WIDEST) for each in nests)
+    host, reals = host_ranges(program), dict.fromkeys(program.operator.real_attributes)
+    for nest in program.nests:
+        if not has(nest.body, i.Sort):
+            widths = Widths(program, nest, host)
+            widths.names.update(reals)
+            if not widths.largest().fits(WIDEST):
+                return True
+    return False
 
 
 def factor_names(program: i.Program) -> frozenset[str]:
-    """The inputs whose elements may be of int8, of known ranks."""
+    """The inputs whose elements may have 8 bits, of known ranks."""
     return frozenset(
         each.name
         for each in program.operator.inputs
-        if may_be_int8(program, each.dtype)
+        if may_have_8_bits(program, each.dtype)
         and not (each.optional or each.variadic or any(extent.pack for extent in each.extents))
     )
 
 
-def may_be_int8(program: i.Program, type_name: str) -> bool:
-    """Whether elements of a type, or of one that a type parameter stands for, may be of int8."""
+def may_have_8_bits(program: i.Program, type_name: str) -> bool:
+    """Whether elements of a type, or of one that a type parameter stands for, may have 8 bits."""
     types = program.operator.types
     rows = range(len(types.rows)) if type_name in types.names else ()
-    return type_name in (CVM, "int8") or any(types.dtype(type_name, row) == INT8 for row in rows)
+    found = {types.dtype(type_name, row) for row in rows}
+    return type_name in (CVM, INT8.name, UINT8.name) or not found.isdisjoint((INT8, UINT8))
 
 
 def real_names(program: i.Program) -> frozenset[str]:
@@ -110,6 +116,7 @@ class Parts:
 
     def __init__(self, program: i.Program, factors: frozenset[str], reals: frozenset[str]) -> None:
         self.program, self.factors, self.reals = program, factors, reals
+        self.host = host_ranges(program)
         self.memory: list[i.Scratch] = []
         self.sizes: dict[int | None, list[i.Stmt]] = {}
         self.taken = {name for each in program.nests for name in names_in(each.body)}
@@ -204,7 +211,7 @@ class Results:
         to."""
         match _elements_of(term.summed):
             case (i.Access(tensor=first) as one, i.Access(tensor=second) as other):
-                mine, others = self.free(one), self.free(other)
+                mine, others = self.whole(one), self.whole(other)
                 return first != second and bool(mine - others and others - mine)
             case _:
                 return False
@@ -225,6 +232,38 @@ class Results:
     def free(self, node: object) -> frozenset[str]:
         """The indices of the result that something depends on."""
         return frozenset({each.index for each in self.loops} & names_in(node))
+
+    def whole(self, node: object) -> frozenset[str]:
+        """Those indices of the result but for the ones that it depends on the quotients of alone,
+        as a group of channels."""
+        return self.free(replaced(node, lambda each: i.ZERO if self.is_quotient(each) else each))
+
+    def is_quotient(self, node: object) -> bool:
+        """Whether a node is an index of the result by a number that, as it divides, is above 0."""
+        match node:
+            case i.Binary(op="floordiv", left=i.Var(name=name), right=i.Var(name=divisor)):
+                known = self.parts.host.get(divisor)
+                own = any(each.index == name for each in self.loops)
+                return own and known is not None and known.low >= 0
+            case _:
+                return False
+
+    def divided(self, part: i.Fold) -> tuple[i.Fold, tuple[i.Loop, ...], tuple[i.Expr, ...]]:
+        """A sum by the indices that it depends on, with one of its own in the place of a quotient;
+        the loops over these, and what they are for the result at hand."""
+        whole, places = self.whole(part), dict[i.Expr, i.Loop]()
+        quotients = [each for each in nodes_in(part, i.Binary) if self.is_quotient(each)]
+        for loop in self.loops:
+            if loop.index in whole:
+                places[i.Var(loop.index)] = loop
+                continue
+            for each in dict.fromkeys(e for e in quotients if e.left == i.Var(loop.index)):
+                outer = fresh(f"{loop.index}_outer", self.parts.taken)
+                last = i.Binary("floordiv", i.Binary("-", loop.high, i.ONE), each.right)
+                places[each] = replace(loop, index=outer, high=i.Binary("+", last, i.ONE))
+        names = {each: i.Var(loop.index) for each, loop in places.items()}
+        own = replaced(part, lambda node: names.get(node, node))
+        return own, tuple(places.values()), tuple(places)
 
     def terms(self, fold: i.Fold) -> list[ProductTerm] | None:
         """The terms of a sum, of which at least one is a product; None if it is no such sum, or
@@ -271,7 +310,7 @@ class Results:
         return (
             len(elements) == 0
             or self.is_product(term)
-            or (len(elements) == 1 and len(self.free(elements[0])) < len(self.loops))
+            or (len(elements) == 1 and len(self.whole(elements[0])) < len(self.loops))
         )
 
     def in_memory(self, part: i.Fold, kind: str = "int") -> i.Expr:
@@ -280,7 +319,7 @@ class Results:
             return self.names[part]
         parts, span = self.parts, self.store.span
         name = fresh(f"{self.of.tensor}_sums", parts.taken)
-        loops = [loop for loop in self.loops if loop.index in names_in(part)]
+        own, loops, places = self.divided(part)
         shape = tuple(loop.high for loop in loops) or (i.ONE,)
         why = "a sum by itself, which is made in front of all results"
         memory = i.Scratch(name, name, shape, self.of.case, kind, why)
@@ -290,12 +329,13 @@ class Results:
         place: i.Access = i.Access(
             name, None, tuple((i.Var(loop.index), False) for loop in loops) or ((i.ZERO, False),)
         )
-        body: i.Block = (i.Store(place, part, span),)
+        body: i.Block = (i.Store(place, own, span),)
         for loop in reversed(loops):
             body = (replace(loop, body=body),)
         self.nests.append(i.Nest(name, self.of.case, None, (), body, self.of.formula, span))
-        self.names[part] = place
-        return place
+        found = replace(place, index=tuple((each, False) for each in places) or place.index)
+        self.names[part] = found
+        return found
 
 
 def _parted(factors: Factors, summed: set[str]) -> ProductTerm:

@@ -46,6 +46,6 @@ def untiled(kernels: Kernels) -> dict[int, NoContraction]:
     found: dict[int, NoContraction | None] = {}
     for kernel in kernels.kernels:
         subject = kernel.subject
-        why = missed_tile(subject.body, subject.facts, subject.sizes)
+        why = missed_tile(subject.body, subject.facts, subject.sizes, subject.unsigned)
         found[kernel.number] = found.get(kernel.number, why) if why is not None else None
     return {number: why for number, why in found.items() if why is not None}

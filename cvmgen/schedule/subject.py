@@ -10,7 +10,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.in_bounds import Inside
 from cvmgen.analysis.tiling import Tiling
 from cvmgen.analysis.windows import Windows, find_windows
-from cvmgen.dtypes import DType
+from cvmgen.dtypes import UINT8, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import all_names, assigned, names_in, nodes_in
@@ -84,7 +84,7 @@ class Subject:
     written: tuple[i.Expr, ...]  # how often each of its outermost loops runs before any action
     place: str  # the line of the formula
     roles: Roles
-    sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of int8
+    sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of 8 bits
     outside: OuterValues
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
     kept: tuple[KeptValue, ...] = ()  # arrays for what is kept of the entries of a list
@@ -103,7 +103,7 @@ class Subject:
         is_list = nest.tensor not in program.operator.output_names
         memory = program.lists_of(nest.tensor) if is_list else ()
         shape = memory[0].shape if memory else ()
-        sizes = factor_sizes(program, dtypes)
+        sizes = factor_sizes(program, dtypes, unsigned=True)
         own = tuple(each.name for each in memory)
         prepared = (*program.prepare, *nest.prologue)
         reserved = frozenset((*program.operator.type_of, *(each.name for each in program.scratch)))
@@ -133,6 +133,11 @@ class Subject:
     def elements(self) -> Mapping[str, str]:
         """The machine types of the elements of tensors, and of arrays that outlive an entry."""
         return {**self.outside.tensors, **{each.array: each.type for each in self.kept}}
+
+    @property
+    def unsigned(self) -> frozenset[str]:
+        """The tensors of bytes without a sign."""
+        return frozenset(name for name, dtype in self.dtypes.items() if dtype == UINT8)
 
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""

@@ -10,8 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
-from cvmgen.analysis.tiling import AffineSteps, Flat, StoredTotals, Tiling, flat_lines, read_locals
+from cvmgen.analysis.tiling import (
+    AffineSteps,
+    Flat,
+    StoredTotals,
+    Tiling,
+    flat_lines,
+    is_tested,
+    read_locals,
+)
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
@@ -20,6 +29,7 @@ from cvmgen.ir.loops import product, unravel
 from cvmgen.ir.uses import has
 from cvmgen.ir.visit import fresh
 from cvmgen.schedule.actions.vectorise import vector_set
+from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.schedule.outline import call_name
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span
@@ -209,15 +219,41 @@ class TileWriter:
             tests.append(i.Compare("<", divisor, i.ONE))
             tests.append(i.Compare("!=", i.Binary("rem", extent, divisor), i.ZERO))
         if found.border is not None:
-            tests.append(i.Compare("<", found.border.value, i.Const(-128)))
-            tests.append(i.Compare(">", found.border.value, i.Const(127)))
+            low, high = (0, 255) if self.is_staged else (-128, 127)
+            tests.append(i.Compare("<", found.border.value, i.Const(low)))
+            tests.append(i.Compare(">", found.border.value, i.Const(high)))
         depth = product([loop.high for loop in found.summed])
-        if found.zero is not None:
-            exact = i.Call("exact_depth_above", (found.zero.value,))
+        if self.zero is not None:
+            exact = i.Call("exact_depth_above", (self.zero,))
             tests.append(i.Compare(">", depth, exact))
         elif found.total.type not in ("u32", "i32"):
             tests.append(i.Compare(">", depth, i.Call("exact_depth", ())))
         return tests
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether the elements of x are bytes as they are staged: so much above those of int8."""
+        return self.tiling.x.load.tensor in self.subject.unsigned
+
+    @property
+    def border(self) -> i.Expr | None:
+        """What stands for elements of x where it has none, as int8."""
+        found = self.tiling.found.border
+        wanted = found is not None or (self.is_staged and is_tested(self.tiling.x))
+        return self.as_int8(i.ZERO if found is None else found.value) if wanted else None
+
+    @property
+    def zero(self) -> i.Expr | None:
+        """What is subtracted from each element of x as int8."""
+        found = self.tiling.found.zero
+        wanted = found is not None or self.is_staged
+        return self.as_int8(i.ZERO if found is None else found.value) if wanted else None
+
+    def as_int8(self, element: i.Expr) -> i.Expr:
+        """What an element of x is as the one of int8 that has the same staged byte."""
+        if not self.is_staged:
+            return element
+        return simplify(i.Binary("-", element, i.Const(DOT4.bias)))
 
     def numbers(self) -> Iterator[tuple[str, i.Expr]]:
         """The members of the contraction that are one number, or a place."""
@@ -226,10 +262,12 @@ class TileWriter:
         yield "w_start", tiling.w_start
         yield "x_count", tiling.sizes[tiling.x.load.tensor]
         yield "w_count", tiling.sizes[tiling.w.load.tensor]
-        if tiling.found.border is not None:
-            yield "border", tiling.found.border.value
-        if tiling.found.zero is not None:
-            yield "zero", tiling.found.zero.value
+        if self.is_staged:
+            yield "staged", i.ONE
+        if self.border is not None:
+            yield "border", self.border
+        if self.zero is not None:
+            yield "zero", self.zero
         yield "row_group", group_size(self.rows)
         yield "column_group", group_size(self.columns)
         if self.stored is not None:

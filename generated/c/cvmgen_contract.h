@@ -16,6 +16,7 @@ typedef struct cvmgen_contraction {
     int64_t x_count, w_count; /* elements of the tensors; others are not read */
     int64_t border; /* what x is at places where it has no element, of int8 */
     int64_t zero;   /* what is subtracted from each x, there too */
+    int64_t staged; /* 1 where x holds bytes that are 128 above its elements, as those of uint8 */
     /* A block of totals never goes on from one group of so many rows, or columns, to the next. */
     int64_t row_group, column_group;
     /* Where totals are stored as they are, from this element on; NULL where they are not. In a

@@ -33,6 +33,11 @@ MISSED = [
         "'X' is no input of int8",
     ),
     (
+        DENSE.replace(": cvm[M", ": uint8[M").replace(": cvm[N", ": uint8[N")
+        + "Y[i, j] = sum[k < K](X[i, k] * W[j, k])",
+        "both factors are bytes without a sign",
+    ),
+    (
         DENSE + "input G : cvm[M]\nY[i, j] = sum[k < K](X[max(0, min(G[i], M - 1)), k] * W[j, k])",
         "elements of another tensor decide which ones are multiplied",
     ),
@@ -44,6 +49,8 @@ MISSED = [
 
 NOTHING_MISSED = {
     "tiles": DENSE + "Y[i, j] = sum[k < K](X[i, k] * W[j, k])",
+    "bytes without a sign": DENSE.replace("X : cvm", "X : uint8").replace("W : cvm", "W : int8")
+    + "Y[i, j] = sum[k < K](X[i, k] * W[j, k])",
     "a factor behind the sum": DENSE + "Y[i, j] = 2 * sum[k < K](X[i, k] * W[j, k])",
     "a factor in the sum": DENSE + "Y[i, j] = sum[k < K](2 * X[i, k] * W[j, k])",
     "a sign": DENSE + "Y[i, j] = sum[k < K](-X[i, k] * W[j, k])",

@@ -116,6 +116,47 @@ def test_totals_by_whole_panels(
     loaded.variant, loaded.threads = None, 0
 
 
+UNSIGNED = [
+    ("matmul_integer", (1, 70, 84), (1, 84, 33), {}),
+    ("matmul_integer", (3, 9, 22), (3, 22, 17), {}),
+    ("matmul_integer", (3, 9, 24), (1, 24, 16), {}),
+    ("qlinear_matmul", (2, 40, 70), (1, 70, 20), {"za": 255, "zb": -3, "zy": 7, "sy": 40.0}),
+    ("qlinear_matmul", (1, 70, 64), (1, 64, 48), {"zy": 128, "sy": 90.0}),
+    ("conv_integer", (1, 8, 9, 7), (20, 8, 3, 3), {"pads": (1, 0, 2, 1), "strides": (2, 1)}),
+    ("conv_integer", (2, 12, 6, 6), (10, 6, 1, 1), {"group": 2}),
+    (
+        "qlinear_conv",
+        (1, 16, 9, 8),
+        (24, 8, 3, 3),
+        {"group": 2, "pads": (1, 1, 1, 1), "zx": 3, "zw": 1},
+    ),
+    ("qlinear_conv", (1, 5, 12, 12), (16, 5, 3, 3), {"pads": (2, 2, 2, 2), "zx": 255, "sy": 99.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "of_x", "of_w", "attributes"), UNSIGNED)
+def test_bytes_without_a_sign_are_rows(
+    name: str, of_x: tuple[int, ...], of_w: tuple[int, ...], attributes: dict[str, Any]
+) -> None:
+    random = np.random.default_rng(2)
+    scale = (np.full(1, 0.5, np.float32),) if name.startswith("qlinear") else ()
+    loaded, exact = cvmgen.load("c"), getattr(cvmgen.load("numpy").onnx, name)
+    for low, high, dtype in ((0, 256, np.uint8), (-128, 128, np.int8)):
+        x = random.choice([low, high - 1, *range(low, high)], of_x).astype(dtype)
+        w = random.choice([-128, 127, *range(-128, 128)], of_w).astype(np.int8)
+        zeros = (np.array([high - 3], dtype), np.array([5], np.int8)) if not scale else ()
+        given = {**attributes, **{k: min(v, high - 1) for k, v in attributes.items() if k == "zx"}}
+        for more in ((*scale, *zeros), scale):
+            wanted = exact(x, w, *more, **given)
+            for threads in (1, 3):
+                loaded.threads = threads
+                for variant in loaded.variants:
+                    loaded.variant = variant
+                    found = getattr(loaded.onnx, name)(x, w, *more, **given)
+                    np.testing.assert_array_equal(found, wanted, f"{variant}, {threads} threads")
+    loaded.variant, loaded.threads = None, 0
+
+
 def test_a_variant_that_is_not_there() -> None:
     operators = cvmgen.load("c")
     with pytest.raises(CvmgenError, match=r"variant='mmx': this processor has .*generic"):

@@ -215,7 +215,7 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
         .panel_count = panels,
         .zero = (int32_t)given->zero,
         .turned = todo->turned,
-        .elements = todo->in_place,
+        .elements = todo->in_place && !given->staged,
     };
     cvmgen_run_tile(&tile);
     if (y == NULL) give(todo, &block);
@@ -354,8 +354,9 @@ static bool contract(plan *kept, cvmgen_factor x, cvmgen_factor w, work *todo,
                                                 w.wide && !space->packed ? given->w_count : 0);
     /* What each thread would stage is not divided among them; one alone gains nothing where reading
        elements is slower. */
-    todo->in_place = g->rows >= ROW_STEP && cvmgen_lies_staged(g) &&
-                     cvmgen_takes_elements(!todo->threads || cvmgen_thread_count() == 1);
+    todo->in_place =
+        g->rows >= ROW_STEP && cvmgen_lies_staged(g) &&
+        (given->staged || cvmgen_takes_elements(!todo->threads || cvmgen_thread_count() == 1));
     if (todo->in_place)
         todo->copies = 0;
     else if (todo->threads && bytes <= COPIED_BYTES)

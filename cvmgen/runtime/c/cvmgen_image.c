@@ -11,8 +11,9 @@ enum {
 };
 
 CVMGEN_FOR_AVX512
-static void flip_run(uint8_t *restrict to, const int8_t *restrict from, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) to[i] = (uint8_t)(from[i] ^ STAGED_ZERO);
+static void flip_run(uint8_t *restrict to, const int8_t *restrict from, int64_t count,
+                     uint8_t flip) {
+    for (int64_t i = 0; i < count; ++i) to[i] = (uint8_t)from[i] ^ flip;
 }
 
 /* How many of the last channels follow each other by one step; `loop` is behind theirs. */
@@ -47,8 +48,9 @@ static void stage_places(const cvmgen_geometry *g, uint8_t *to, const int8_t *fr
     int64_t inner_step;
     int loop;
     const int64_t inner = inner_channels(given, &inner_step, &loop);
+    const uint8_t flip = given->staged ? 0 : STAGED_ZERO;
     if (inner == g->channels && inner_step == 1 && step == inner) {
-        flip_run(to, from, count * inner);
+        flip_run(to, from, count * inner, flip);
         return;
     }
     for (int64_t channel = 0; channel < g->channels; channel += inner) {
@@ -61,15 +63,14 @@ static void stage_places(const cvmgen_geometry *g, uint8_t *to, const int8_t *fr
             }
         if (inner_step == 1 && inner > 1)
             for (int64_t i = 0; i < count; ++i)
-                flip_run(to + i * g->channels + channel, first + i * step, inner);
+                flip_run(to + i * g->channels + channel, first + i * step, inner, flip);
         else if (step == 1)
-            cvmgen_turn_bytes(to + channel, g->channels, first, inner_step, inner, count,
-                              STAGED_ZERO);
+            cvmgen_turn_bytes(to + channel, g->channels, first, inner_step, inner, count, flip);
         else
             for (int64_t i = 0; i < count; ++i)
                 for (int64_t c = 0; c < inner; ++c)
                     to[i * g->channels + channel + c] =
-                        (uint8_t)(first[i * step + c * inner_step] ^ STAGED_ZERO);
+                        (uint8_t)first[i * step + c * inner_step] ^ flip;
     }
 }
 

@@ -30,7 +30,7 @@ def tile(subject: Subject, use: Use) -> Subject:
         use.refuse(f"only a sum of products of two inputs has tiles ({subject.place})")
     lines = {loop.index for side in (found.rows, found.columns) for loop in side.lines}
     complete(use, names, lines)
-    made = tiling(found, subject.facts)
+    made = tiling(found, subject.facts, subject.unsigned)
     if made is None:
         return subject
     whole = replace(made, others=others, worth=worth(subject, use), sizes=subject.sizes)

@@ -102,81 +102,154 @@ static int matmul_integer_prepare(const onnx_matmul_integer_args *args,
 }
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
-#define SECTION 1
 #define TYPED(name) name##_uint8_int8
 #define element_t uint8_t
 #define second_t int8_t
 #include "matmul_integer.c"
 
-#define SECTION 1
 #define TYPED(name) name##_uint8_uint8
 #define element_t uint8_t
 #define second_t uint8_t
 #include "matmul_integer.c"
 
-#define SECTION 1
 #define TYPED(name) name##_int8_int8
 #define element_t int8_t
 #define second_t int8_t
 #include "matmul_integer.c"
 
-/* The kernels at the end of this file, which includes itself for each choice of types. */
-#define SECTION 2
-#define TYPED(name) name##_uint8_int8
-#define element_t int8_t
-#include "matmul_integer.c"
-
-#define SECTION 2
-#define TYPED(name) name##_uint8_uint8
-#define element_t uint8_t
-#include "matmul_integer.c"
-
-typedef struct matmul_integer_Y_part_call_int8_int8 {
+typedef struct matmul_integer_Y_uint8_int8_totals_call {
     const matmul_integer_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    const int8_t *za;
     const int8_t *zb;
     const int64_t *Y_sums;
     int32_t *Y;
     int64_t *overflow;
-} matmul_integer_Y_part_call_int8_int8;
-static void matmul_integer_Y_part_int8_int8(const void *context, int64_t low, int64_t high) {
-    const matmul_integer_Y_part_call_int8_int8 *const call = context;
+} matmul_integer_Y_uint8_int8_totals_call;
+static void matmul_integer_Y_uint8_int8_totals(const void *context,
+                                               const cvmgen_totals *block) {
+    const matmul_integer_Y_uint8_int8_totals_call *const call = context;
     const matmul_integer_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    const int8_t *restrict za = call->za;
     const int8_t *restrict zb = call->zb;
     const int64_t *restrict Y_sums = call->Y_sums;
     int32_t *restrict Y = call->Y;
     int64_t *const overflow = call->overflow;
     /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
        k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
-    const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / J / I, i = at / J % I, j = at % J;
-        uint64_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint64_t)((A[(n * I + i) * K + k] - (za != NULL ? za[0] : 0))
-                * B[((M != 1 ? n : 0) * K + k) * J + j]);
-        const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
-        if (value >= INT32_MIN && value <= INT32_MAX) {
-            Y[(n * I + i) * J + j] = (int32_t)value;
-        } else {
-            cvmgen_note_overflow(overflow, (n * I + i) * J + j);
+    const int64_t I = plan->I, J = plan->J;
+    const int64_t n = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                Y[(n * I + i) * J + j] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, (n * I + i) * J + j);
+            }
         }
     }
 }
 
-static void matmul_integer_Y_int8_int8(const matmul_integer_plan *plan,
-                                       const int8_t *restrict A, const int8_t *restrict B,
-                                       const int8_t *restrict za, const int8_t *restrict zb,
-                                       const int64_t *restrict Y_sums, int32_t *restrict Y,
-                                       int64_t *overflow) {
-    const int64_t N = plan->N, I = plan->I, J = plan->J;
-    const matmul_integer_Y_part_call_int8_int8 call = {plan, A, B, za, zb, Y_sums, Y, overflow};
-    cvmgen_share(N * I * J, N * I * J >= 256, matmul_integer_Y_part_int8_int8, &call);
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool matmul_integer_Y_uint8_int8_by_tiles(const matmul_integer_plan *plan,
+                                                 cvmgen_factor A, cvmgen_factor B,
+                                                 const uint8_t *za, const int8_t *zb,
+                                                 const int64_t *Y_sums, int32_t *Y,
+                                                 int64_t *overflow, cvmgen_workspace *space) {
+    const int64_t N = plan->N, I = plan->I, K = plan->K, M = plan->M, J = plan->J;
+    if (N * I * J * K < 8192 || K > cvmgen_exact_depth_above((za != NULL ? za[0] : 0) - 128))
+        return false;
+    const matmul_integer_Y_uint8_int8_totals_call call = {plan, zb, Y_sums, Y, overflow};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = N * I * K,
+        .w_count = M * K * J,
+        .staged = 1,
+        .zero = (za != NULL ? za[0] : 0) - 128,
+        .row_group = I,
+        .column_group = J,
+        .batch_count = 1,
+        .batches = {{N, I * K, J * K * (M != 1 ? 1 : 0), 0}},
+        .line_count = 1,
+        .lines = {{I, 1, -1, 0, 0, I, K, 0}},
+        .column_count = 1,
+        .columns = {{J, 1, 0}},
+        .summed_count = 1,
+        .summed = {{K, 1, J}},
+    };
+    return cvmgen_contract(&nest, A, B, false, matmul_integer_Y_uint8_int8_totals, &call,
+                           space);
+}
+
+typedef struct matmul_integer_Y_int8_int8_totals_call {
+    const matmul_integer_plan *plan;
+    const int8_t *zb;
+    const int64_t *Y_sums;
+    int32_t *Y;
+    int64_t *overflow;
+} matmul_integer_Y_int8_int8_totals_call;
+static void matmul_integer_Y_int8_int8_totals(const void *context, const cvmgen_totals *block) {
+    const matmul_integer_Y_int8_int8_totals_call *const call = context;
+    const matmul_integer_plan *const plan = call->plan;
+    const int8_t *restrict zb = call->zb;
+    const int64_t *restrict Y_sums = call->Y_sums;
+    int32_t *restrict Y = call->Y;
+    int64_t *const overflow = call->overflow;
+    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
+       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
+    const int64_t I = plan->I, J = plan->J;
+    const int64_t n = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                Y[(n * I + i) * J + j] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, (n * I + i) * J + j);
+            }
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool matmul_integer_Y_int8_int8_by_tiles(const matmul_integer_plan *plan,
+                                                cvmgen_factor A, cvmgen_factor B,
+                                                const int8_t *za, const int8_t *zb,
+                                                const int64_t *Y_sums, int32_t *Y,
+                                                int64_t *overflow, cvmgen_workspace *space) {
+    const int64_t N = plan->N, I = plan->I, K = plan->K, M = plan->M, J = plan->J;
+    if (N * I * J * K < 8192 || K > cvmgen_exact_depth_above(za != NULL ? za[0] : 0))
+        return false;
+    const matmul_integer_Y_int8_int8_totals_call call = {plan, zb, Y_sums, Y, overflow};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = N * I * K,
+        .w_count = M * K * J,
+        .zero = za != NULL ? za[0] : 0,
+        .row_group = I,
+        .column_group = J,
+        .batch_count = 1,
+        .batches = {{N, I * K, J * K * (M != 1 ? 1 : 0), 0}},
+        .line_count = 1,
+        .lines = {{I, 1, -1, 0, 0, I, K, 0}},
+        .column_count = 1,
+        .columns = {{J, 1, 0}},
+        .summed_count = 1,
+        .summed = {{K, 1, J}},
+    };
+    return cvmgen_contract(&nest, A, B, false, matmul_integer_Y_int8_int8_totals, &call, space);
 }
 
 int onnx_matmul_integer_infer(const onnx_matmul_integer_args *args, cvmgen_error *error) {
@@ -189,7 +262,7 @@ int onnx_matmul_integer_infer(const onnx_matmul_integer_args *args, cvmgen_error
 
 /* A call that was checked, on the memory that it has. */
 static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integer_plan *plan,
-                              cvmgen_error *error) {
+                              cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->za != NULL && cvmgen_check_data(error, "za", args->za)) return CVMGEN_REFUSED;
@@ -224,11 +297,19 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
                 args->zb == NULL ? NULL : (const int8_t *)args->zb->data, Y_sums);
         }
         if (plan->types == matmul_integer_of_uint8_int8) {
-            matmul_integer_Y_uint8_int8(plan, (const uint8_t *)args->A->data,
-                                        (const int8_t *)args->B->data,
-                                        args->za == NULL ? NULL : (const uint8_t *)args->za->data,
-                                        args->zb == NULL ? NULL : (const int8_t *)args->zb->data,
-                                        Y_sums, (int32_t *)args->Y->data, &Y_overflow);
+            const bool tiled = matmul_integer_Y_uint8_int8_by_tiles(
+                plan, (cvmgen_factor){(const uint8_t *)args->A->data, false},
+                (cvmgen_factor){(const int8_t *)args->B->data, false},
+                args->za == NULL ? NULL : (const uint8_t *)args->za->data,
+                args->zb == NULL ? NULL : (const int8_t *)args->zb->data, Y_sums,
+                (int32_t *)args->Y->data, &Y_overflow, spaces);
+            if (!tiled) {
+                matmul_integer_Y_uint8_int8(
+                    plan, (const uint8_t *)args->A->data, (const int8_t *)args->B->data,
+                    args->za == NULL ? NULL : (const uint8_t *)args->za->data,
+                    args->zb == NULL ? NULL : (const int8_t *)args->zb->data, Y_sums,
+                    (int32_t *)args->Y->data, &Y_overflow);
+            }
         } else if (plan->types == matmul_integer_of_uint8_uint8) {
             matmul_integer_Y_uint8_uint8(plan, (const uint8_t *)args->A->data,
                                          (const uint8_t *)args->B->data,
@@ -236,11 +317,19 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
                                          args->zb == NULL ? NULL : (const uint8_t *)args->zb->data,
                                          Y_sums, (int32_t *)args->Y->data, &Y_overflow);
         } else {
-            matmul_integer_Y_int8_int8(plan, (const int8_t *)args->A->data,
-                                       (const int8_t *)args->B->data,
-                                       args->za == NULL ? NULL : (const int8_t *)args->za->data,
-                                       args->zb == NULL ? NULL : (const int8_t *)args->zb->data,
-                                       Y_sums, (int32_t *)args->Y->data, &Y_overflow);
+            const bool tiled = matmul_integer_Y_int8_int8_by_tiles(
+                plan, (cvmgen_factor){(const int8_t *)args->A->data, false},
+                (cvmgen_factor){(const int8_t *)args->B->data, false},
+                args->za == NULL ? NULL : (const int8_t *)args->za->data,
+                args->zb == NULL ? NULL : (const int8_t *)args->zb->data, Y_sums,
+                (int32_t *)args->Y->data, &Y_overflow, spaces);
+            if (!tiled) {
+                matmul_integer_Y_int8_int8(
+                    plan, (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                    args->za == NULL ? NULL : (const int8_t *)args->za->data,
+                    args->zb == NULL ? NULL : (const int8_t *)args->zb->data, Y_sums,
+                    (int32_t *)args->Y->data, &Y_overflow);
+            }
         }
     }
     if (status == CVMGEN_OK)
@@ -252,19 +341,20 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
 int onnx_matmul_integer(const onnx_matmul_integer_args *args, cvmgen_error *error) {
     matmul_integer_plan plan;
     if (matmul_integer_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return matmul_integer_run(args, &plan, error);
+    return matmul_integer_run(args, &plan, NULL, error);
 }
 
 typedef struct matmul_integer_bound {
     cvmgen_bound common;
     onnx_matmul_integer_args args;
     matmul_integer_plan plan;
+    cvmgen_workspace spaces[1];
 } matmul_integer_bound;
 
 static int matmul_integer_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     matmul_integer_bound *const bound = (matmul_integer_bound *)common;
     cvmgen_begin(error, "onnx.matmul_integer");
-    return matmul_integer_run(&bound->args, &bound->plan, error);
+    return matmul_integer_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int onnx_matmul_integer_bind(const onnx_matmul_integer_args *args, uint64_t constants,
@@ -283,12 +373,14 @@ int onnx_matmul_integer_bind(const onnx_matmul_integer_args *args, uint64_t cons
     made->args.za = cvmgen_keep_tensor(common, args->za);
     made->args.zb = cvmgen_keep_tensor(common, args->zb);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
-    (void)constants;
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;
 }
 
-#elif SECTION == 1
+#else
 
 /* Kernels for one choice of element types. */
 
@@ -385,211 +477,55 @@ static void TYPED(matmul_integer_Y_sums)(const matmul_integer_plan *plan,
                  TYPED(matmul_integer_Y_sums_part), &call);
 }
 
-#undef SECTION
-#undef TYPED
-#undef element_t
-#undef second_t
-#elif SECTION == 2
-
-/* Kernels for one choice of element types. */
-
 typedef struct TYPED(matmul_integer_Y_part_call) {
     const matmul_integer_plan *plan;
-    const uint8_t *A;
-    const element_t *B;
-    const uint8_t *za;
-    const element_t *zb;
+    const element_t *A;
+    const second_t *B;
+    const element_t *za;
+    const second_t *zb;
     const int64_t *Y_sums;
     int32_t *Y;
     int64_t *overflow;
 } TYPED(matmul_integer_Y_part_call);
-CVMGEN_FOR_AVX2
 static void TYPED(matmul_integer_Y_part)(const void *context, int64_t low, int64_t high) {
     const TYPED(matmul_integer_Y_part_call) *const call = context;
     const matmul_integer_plan *const plan = call->plan;
-    const uint8_t *restrict A = call->A;
-    const element_t *restrict B = call->B;
-    const uint8_t *restrict za = call->za;
-    const element_t *restrict zb = call->zb;
+    const element_t *restrict A = call->A;
+    const second_t *restrict B = call->B;
+    const element_t *restrict za = call->za;
+    const second_t *restrict zb = call->zb;
     const int64_t *restrict Y_sums = call->Y_sums;
     int32_t *restrict Y = call->Y;
     int64_t *const overflow = call->overflow;
     /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
        k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
     const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J;
-    const int64_t j_blocks = cvmgen_ceildiv(J, 8192);
     for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / j_blocks / I, i = at / j_blocks % I, j_block = at % j_blocks * 8192;
-        const int64_t j_lanes = cvmgen_min_i64(8192, J - j_block);
-        _Alignas(64) uint64_t total[8192];
-        for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
-            total[j_lane] = 0;
-        const int64_t k_whole = K / 4 * 4;
-        for (int64_t k = 0; k < k_whole; k += 4) {
-            for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane) {
-                uint64_t total_so_far = total[j_lane];
-                total_so_far += (uint64_t)((A[(n * I + i) * K + k] - (za != NULL ? za[0] : 0))
-                    * B[((M != 1 ? n : 0) * K + k) * J + (j_block + j_lane)]);
-                total_so_far += (uint64_t)((A[(n * I + i) * K + (k + 1)]
-                    - (za != NULL ? za[0] : 0))
-                    * B[((M != 1 ? n : 0) * K + (k + 1)) * J + (j_block + j_lane)]);
-                total_so_far += (uint64_t)((A[(n * I + i) * K + (k + 2)]
-                    - (za != NULL ? za[0] : 0))
-                    * B[((M != 1 ? n : 0) * K + (k + 2)) * J + (j_block + j_lane)]);
-                total_so_far += (uint64_t)((A[(n * I + i) * K + (k + 3)]
-                    - (za != NULL ? za[0] : 0))
-                    * B[((M != 1 ? n : 0) * K + (k + 3)) * J + (j_block + j_lane)]);
-                total[j_lane] = total_so_far;
-            }
-        }
-        for (int64_t k = k_whole; k < K; ++k) {
-            for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
-                total[j_lane] += (uint64_t)((A[(n * I + i) * K + k] - (za != NULL ? za[0] : 0))
-                    * B[((M != 1 ? n : 0) * K + k) * J + (j_block + j_lane)]);
-        }
-        for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane) {
-            const int64_t value = (int64_t)total[j_lane] - (zb != NULL ? zb[0] : 0)
-                * Y_sums[n * I + i];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                Y[(n * I + i) * J + (j_block + j_lane)] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * I + i) * J + (j_block + j_lane));
-            }
+        const int64_t n = at / J / I, i = at / J % I, j = at % J;
+        uint64_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint64_t)((A[(n * I + i) * K + k] - (za != NULL ? za[0] : 0))
+                * B[((M != 1 ? n : 0) * K + k) * J + j]);
+        const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
+        if (value >= INT32_MIN && value <= INT32_MAX) {
+            Y[(n * I + i) * J + j] = (int32_t)value;
+        } else {
+            cvmgen_note_overflow(overflow, (n * I + i) * J + j);
         }
     }
 }
 
-typedef struct TYPED(matmul_integer_Y_part_3_call) {
-    const matmul_integer_plan *plan;
-    const uint8_t *A;
-    const element_t *B;
-    const uint8_t *za;
-    int64_t n;
-    int64_t i;
-    int64_t j_group;
-    int64_t j_result;
-    uint64_t *total;
-} TYPED(matmul_integer_Y_part_3_call);
-CVMGEN_FOR_AVX2
-static void TYPED(matmul_integer_Y_part_3)(const void *context, int64_t low, int64_t high) {
-    const TYPED(matmul_integer_Y_part_3_call) *const call = context;
-    const matmul_integer_plan *const plan = call->plan;
-    const uint8_t *restrict A = call->A;
-    const element_t *restrict B = call->B;
-    const uint8_t *restrict za = call->za;
-    const int64_t n = call->n;
-    const int64_t i = call->i;
-    const int64_t j_group = call->j_group;
-    const int64_t j_result = call->j_result;
-    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
-       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
-    const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J;
-    uint64_t total = 0;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t k_part = at * 131072;
-        const int64_t k_pieces = cvmgen_min_i64(131072, K - k_part);
-        const int64_t k_share = k_pieces / 4;
-        for (int64_t k_stream = 0; k_stream < k_share; ++k_stream) {
-            uint64_t together = (uint64_t)((A[(n * I + i) * K + (k_part + k_stream)]
-                - (za != NULL ? za[0] : 0))
-                * B[((M != 1 ? n : 0) * K + (k_part + k_stream)) * J + (j_group + j_result)]);
-            together += (uint64_t)((A[(n * I + i) * K + (k_part + (k_stream + k_share))]
-                - (za != NULL ? za[0] : 0))
-                * B[((M != 1 ? n : 0) * K + (k_part + (k_stream + k_share))) * J
-                + (j_group + j_result)]);
-            together += (uint64_t)((A[(n * I + i) * K + (k_part + (k_stream + 2 * k_share))]
-                - (za != NULL ? za[0] : 0))
-                * B[((M != 1 ? n : 0) * K + (k_part + (k_stream + 2 * k_share))) * J
-                + (j_group + j_result)]);
-            together += (uint64_t)((A[(n * I + i) * K + (k_part + (k_stream + 3 * k_share))]
-                - (za != NULL ? za[0] : 0))
-                * B[((M != 1 ? n : 0) * K + (k_part + (k_stream + 3 * k_share))) * J
-                + (j_group + j_result)]);
-            total += together;
-        }
-        for (int64_t k_piece = 4 * k_share; k_piece < k_pieces; ++k_piece)
-            total += (uint64_t)((A[(n * I + i) * K + (k_part + k_piece)]
-                - (za != NULL ? za[0] : 0))
-                * B[((M != 1 ? n : 0) * K + (k_part + k_piece)) * J + (j_group + j_result)]);
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct TYPED(matmul_integer_Y_part_2_call) {
-    const matmul_integer_plan *plan;
-    const uint8_t *A;
-    const element_t *B;
-    const uint8_t *za;
-    const element_t *zb;
-    const int64_t *Y_sums;
-    int32_t *Y;
-    int64_t *overflow;
-} TYPED(matmul_integer_Y_part_2_call);
-CVMGEN_FOR_AVX2
-static void TYPED(matmul_integer_Y_part_2)(const void *context, int64_t low, int64_t high) {
-    const TYPED(matmul_integer_Y_part_2_call) *const call = context;
-    const matmul_integer_plan *const plan = call->plan;
-    const uint8_t *restrict A = call->A;
-    const element_t *restrict B = call->B;
-    const uint8_t *restrict za = call->za;
-    const element_t *restrict zb = call->zb;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int32_t *restrict Y = call->Y;
-    int64_t *const overflow = call->overflow;
-    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
-       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
-    const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J;
-    const int64_t j_groups = cvmgen_ceildiv(J, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / j_groups / I, i = at / j_groups % I, j_group = at % j_groups * 64;
-        const int64_t j_results = cvmgen_min_i64(64, J - j_group);
-        for (int64_t j_result = 0; j_result < j_results; ++j_result) {
-            uint64_t total = 0;
-            if (K >= 262144) {
-                uint64_t total_in_threads = total;
-                const TYPED(matmul_integer_Y_part_3_call) call_3 = {plan, A, B, za, n, i, j_group,
-                    j_result, &total_in_threads};
-                cvmgen_share(cvmgen_ceildiv(K, 131072), true, TYPED(matmul_integer_Y_part_3),
-                    &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t k = 0; k < K; ++k)
-                    total += (uint64_t)((A[(n * I + i) * K + k] - (za != NULL ? za[0] : 0))
-                        * B[((M != 1 ? n : 0) * K + k) * J + (j_group + j_result)]);
-            }
-            const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                Y[(n * I + i) * J + (j_group + j_result)] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * I + i) * J + (j_group + j_result));
-            }
-        }
-    }
-}
-
-static void TYPED(matmul_integer_Y)(const matmul_integer_plan *plan, const uint8_t *restrict A,
-                                    const element_t *restrict B, const uint8_t *restrict za,
-                                    const element_t *restrict zb,
+static void TYPED(matmul_integer_Y)(const matmul_integer_plan *plan,
+                                    const element_t *restrict A, const second_t *restrict B,
+                                    const element_t *restrict za, const second_t *restrict zb,
                                     const int64_t *restrict Y_sums, int32_t *restrict Y,
                                     int64_t *overflow) {
-    const int64_t N = plan->N, I = plan->I, K = plan->K, J = plan->J;
-    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
-       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
-    if (J >= 16) {
-        const TYPED(matmul_integer_Y_part_call) call = {plan, A, B, za, zb, Y_sums, Y, overflow};
-        cvmgen_share(N * I * cvmgen_ceildiv(J, 8192), N * I * J * K >= 65536,
-                     TYPED(matmul_integer_Y_part), &call);
-    } else {
-        const TYPED(matmul_integer_Y_part_2_call) call_2 = {plan, A, B, za, zb, Y_sums, Y,
-            overflow};
-        cvmgen_share(N * I * cvmgen_ceildiv(J, 64), N * I * J * K >= 65536,
-                     TYPED(matmul_integer_Y_part_2), &call_2);
-    }
+    const int64_t N = plan->N, I = plan->I, J = plan->J;
+    const TYPED(matmul_integer_Y_part_call) call = {plan, A, B, za, zb, Y_sums, Y, overflow};
+    cvmgen_share(N * I * J, N * I * J >= 256, TYPED(matmul_integer_Y_part), &call);
 }
 
-#undef SECTION
 #undef TYPED
 #undef element_t
+#undef second_t
 #endif
