@@ -47,10 +47,12 @@ def check_parsed(
     kept: list[SpecError] | None = None,
     *,
     whole: bool = True,
+    alone: str | None = None,
 ) -> tuple[Operator, ...]:
     """The same of texts that are parsed, each with its opset. Where these are not the `whole` of a
     spec folder, what all of its operators together show is not asked. With `kept` the errors are
-    added to it, and the operators are those in which there is none."""
+    added to it, and the operators are those in which there is none. Of an opset `alone`, the
+    operators are those that it declares; the other texts are what it may import from."""
     faults = Strict() if faults is None else faults
     errors: list[SpecError] = []
     declarations: dict[str, list[d.TopLevel]] = {}
@@ -62,6 +64,7 @@ def check_parsed(
     resolver = Resolver(declarations, broken)
     visible = {opset: resolver.visible(opset) for opset in declarations if opset}
     visible = visible or {"": resolver.visible("")}
+    visible = visible if alone is None else {alone: visible[alone]}
     errors += resolver.errors
     broken |= resolver.broken
     operators: list[Operator] = []

@@ -7,8 +7,9 @@ then the one that comes with cvmgen. What an imported declaration uses comes wit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 
 from cvmgen.paths import spec_folder
@@ -20,12 +21,38 @@ from cvmgen.spec.parse import parse_all
 from cvmgen.spec.words import alternatives
 
 COMMON = "common"
+WORD = re.compile(r"\w+")
+
+Place = Callable[[], Sequence[d.Declaration]]
+"""Where declarations are looked for: read when it comes to that."""
 
 
 def imports_of(source: Source) -> set[str]:
     """The opsets that a file imports from."""
     found = parse_all(source).declarations
     return {each.place.text for each in found if isinstance(each, d.Import)}
+
+
+def in_reach(files: Sequence[SpecFile]) -> Iterator[tuple[str, Sequence[SpecFile]]]:
+    """Each opset with all files that decide of its operators: its own ones, those that all opsets
+    share, and of each opset that these name, as an import does, those of the folder and of ours.
+    Ours stand behind."""
+    ours = [file for each in _shipped_files().values() for file in each]
+    texts: dict[str, list[SpecFile]] = {}
+    for file in (*files, *ours):
+        texts.setdefault(file.opset, []).append(file)
+    for opset in dict.fromkeys(each.opset for each in files if each.opset) or ("",):
+        found, left = set[str](), {"", opset}
+        while left:
+            found |= left
+            words = {
+                word
+                for name in left
+                for file in texts.get(name, ())
+                for word in WORD.findall(file.source.text)
+            }
+            left = words & texts.keys() - found
+        yield opset, [each for each in (*files, *ours) if each.opset in found]
 
 
 class Resolver:
@@ -89,7 +116,7 @@ class Resolver:
                 name.span, f"'{name.text}' is declared in '{place.text}' itself", "remove it"
             )
 
-    def places(self, place: n.Name) -> list[Sequence[d.Declaration]]:
+    def places(self, place: n.Name) -> list[Place]:
         """The declarations of an opset in the folder at hand, and in the one that comes with us."""
         opset = "" if place.text == COMMON else place.text
         known = {*self.declared, *_shipped_files()}
@@ -101,17 +128,17 @@ class Resolver:
             hint = "declare what both need in files of the spec folder itself"
             raise SpecError(place.span, f"'{place.text}' itself imports from here", hint)
         elsewhere = opset in self.declared and opset != self.open[-1]
-        return [*([self.visible(opset)] if elsewhere else ()), _shipped(opset)]
+        at_hand = [partial(self.visible, opset)] if elsewhere else []
+        return [*at_hand, partial(_shipped, opset)]
 
 
-def _named(
-    name: n.Name, place: str, places: Sequence[Sequence[d.Declaration]]
-) -> list[d.Declaration]:
+def _named(name: n.Name, place: str, places: Sequence[Place]) -> list[d.Declaration]:
     """One declaration and what it uses, from the first place that declares it."""
-    for declared in places:
+    for read in places:
+        declared = read()
         if any(each.name == name.text for each in _importable(declared)):
             return _with_used(name.text, declared)
-    found = list(chain(*places))
+    found = [each for read in places for each in read()]
     if any(each.name == name.text for each in found):
         hint = "imports are for what 'const', 'def' and 'family' declare"
         raise SpecError(name.span, f"'{name.text}' is an operator of '{place}'", hint)

@@ -86,11 +86,16 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def tried_elsewhere() -> Iterator[None]:
     """The project's operators are checked once, and tried, all of them, when `make check` builds
     them."""
-    check_anew, probe_all = checked.check_anew, specs.probe_all
+    check_anew, check_opset, probe_all = checked.check_anew, checked.check_opset, specs.probe_all
     product()  # before anybody holds its place in the cache and asks for it
 
     def check_others(files: Sequence[SpecFile], *others: Any) -> tuple[Operator, ...]:
         return product() if tuple(files) == project() else check_anew(files, *others)
+
+    def check_other_opset(files: Sequence[SpecFile], opset: str) -> tuple[Operator, ...]:
+        if tuple(files) == project():
+            return tuple(each for each in product() if each.opset == opset)
+        return check_opset(files, opset)
 
     def probe_others(operators: Iterable[Operator], *others: Any) -> tuple[Operator, ...]:
         given = tuple(operators)
@@ -99,6 +104,7 @@ def tried_elsewhere() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(checked, "check_anew", check_others)
+        changes.setattr(checked, "check_opset", check_other_opset)
         changes.setattr(specs, "probe_all", probe_others)
         yield
 
