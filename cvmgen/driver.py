@@ -35,6 +35,7 @@ from cvmgen.lower.places import find_places, tabulate_places
 from cvmgen.lower.products import part_products
 from cvmgen.lower.repeated_packs import repeated_packs
 from cvmgen.lower.repeated_sums import repeated_sums
+from cvmgen.lower.scan_parts import part_scans
 from cvmgen.lower.scans import carry_scans
 from cvmgen.lower.speculation import speculate_loads
 from cvmgen.lower.split import split_indices
@@ -108,10 +109,12 @@ C_LIKE: Passes = (
     ("unfold_all", unfold_all),
 )
 UNFOLDING = [name for name, _ in C_LIKE].index("unfold")
+ROWS_FOR_THREADS = 32  # as many are work enough: each stays whole
 C: Passes = (
     *C_LIKE[:UNFOLDING],
     ("products", part_products),
     ("scans", carry_scans),
+    ("scan_parts", partial(part_scans, rows=ROWS_FOR_THREADS)),
     ("firsts", sort_first_entries),
     *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE[UNFOLDING:]),
     ("compaction", compact),
@@ -119,9 +122,12 @@ C: Passes = (
 )
 # The outermost loops are for threads.
 CUDA: Passes = (
+    *C_LIKE[:UNFOLDING],
+    ("scans", carry_scans),
+    ("scan_parts", partial(part_scans, rows=None)),
     *(
         (name, hoist_reductions_in_threads if name == "invariants" else each)
-        for name, each in C_LIKE
+        for name, each in C_LIKE[UNFOLDING:]
     ),
     ("order", order_walks),
 )

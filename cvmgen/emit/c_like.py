@@ -390,23 +390,21 @@ class CPrinter:
         return f"&{self.expr(place)}"
 
     def let(self, statement: i.Let) -> list[str]:
-        type_name = MACHINE_TYPES[statement.type]
+        type_name, name = MACHINE_TYPES[statement.type], self.named(statement.name)
         constant = "" if statement.name in self.changing else "const "
         if statement.type in ("list", "reals"):
             return self.list_let(statement)
-        return [
-            f"{constant}{type_name} {self.named(statement.name)} = {self.expr(statement.value)};"
-        ]
+        return [f"{constant}{type_name} {name} = {self.expr(statement.value)};"]
 
     changing: frozenset[str] = frozenset()
 
     def list_let(self, statement: i.Let) -> list[str]:
-        kind, value = MACHINE_TYPES[statement.type], statement.value
+        name, value = self.named(statement.name), statement.value
+        kind = MACHINE_TYPES[statement.type]
         if isinstance(value, i.ListOf) and value.entries:
             values = ", ".join(self.expr(entry) for entry, _ in value.entries)
-            made = f"{{{len(value.entries)}, {{{values}}}}}"
-            return [f"const {kind} {self.named(statement.name)} = {made};"]
-        return [f"{kind} {self.named(statement.name)} = {self.expr(value)};"]
+            return [f"const {kind} {name} = {{{len(value.entries)}, {{{values}}}}};"]
+        return [f"{kind} {name} = {self.expr(value)};"]
 
     def accumulate(self, statement: i.Accumulate) -> str:
         name, value = self.named(statement.name), statement.value

@@ -12,7 +12,9 @@ pass is for where it is not for all targets:
 - lift (`lift.py`): the loop over a variadic input's tensors, and folds over host values, leave
   the nests
 - products (`products.py`): C: sums of sums of products become sums of products, each by itself
-- scans (`scans.py`): C: running reductions that one output stores need no memory
+- scans (`scans.py`): C and CUDA: running reductions that one output stores need no memory, and
+  those of all terms up to an index go along it
+- scan_parts (`scan_parts.py`): C and CUDA: long rows of those in parts, for threads
 - firsts (`first_entries.py`): C: of lists whose first entries alone are read, those are sorted
 - unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
 - guards (`guards.py`): conditions and locals move out to where they belong

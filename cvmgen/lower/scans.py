@@ -2,11 +2,12 @@
 
     let S[n, k] = X[n, k] + (S[n, k - 1] if k > 0 else 0)
 
-For numpy they are what `accumulate` makes of the terms. In C the result so far is a local of the
-loop over k; where one output alone reads the `let`, each element at its own place, the loop stores
-that instead, and there is no memory for the `let`. The operations stay the same, in their order:
-of real numbers, + and * have the same result in either order of their two operands, -0 + x is x,
-and 1 * x is.
+For numpy they are what `accumulate` makes of the terms. In C and CUDA the result so far is a local
+of the loop over k; where one output alone reads the `let`, each element at its own place, the loop
+stores that instead, and there is no memory for the `let`. The operations stay the same, in their
+order: of real numbers, + and * have the same result in either order of their two operands, -0 + x
+is x, and 1 * x is. `sum[j < k + 1](X[n, j])` is such a result as it stands: that of k is that of
+k - 1 and one term more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import bound_in, names_in, nodes_in, read_tensors
-from cvmgen.ir.visit import fresh, rebuild, substitute
+from cvmgen.ir.visit import fresh, rebuild, replaced, substitute
 from cvmgen.lower.widths import Widths, host_ranges
 
 STARTS: dict[str, tuple[i.Expr, i.Expr]] = {
@@ -28,6 +29,7 @@ STARTS: dict[str, tuple[i.Expr, i.Expr]] = {
 }
 
 
+FOLDS = {"+": "sum", "*": "prod", "max": "max", "min": "min"}
 NEUTRAL: dict[str, i.Expr] = {"+": i.ZERO, "*": i.ONE}  # of integers
 
 
@@ -129,20 +131,71 @@ def _with_earlier(
     return None
 
 
-# ---------------------------------------------------------------- C
+# ---------------------------------------------------------------- C, CUDA
 
 
 def carry_scans(program: i.Program) -> i.Program:
     """Running reductions that one output alone stores keep the result so far in a local.
 
-    They go along the last index, and the output's own loop stores each result.
+    They go along the last index, and the output's own loop stores each result. So do reductions of
+    all elements up to that at hand, which are the same sums of one term more each.
     """
+    program = replace(program, nests=tuple(map(_with_prefix, program.nests)))
     for memory in program.lets.values():
         (nest,) = (each for each in program.nests if each.tensor == memory.name)
         found = scan_of(program, nest)
         if found is not None and is_bounded(program, nest, memory):
             program = _carried(program, nest, memory, found)
     return program
+
+
+def _with_prefix(nest: i.Nest) -> i.Nest:
+    """A nest that reduces all terms up to each index goes along it with the result so far."""
+    loops, store = perfect(nest.body)
+    if store is None or nest.each is not None or nest.guarded is not None:
+        return nest
+    for loop in loops:
+        folds = {e for e in nodes_in(store.value, i.Fold) if _is_up_to(e, loop)}
+        if len(folds) == 1 and not any(loop.index in names_in(each.high) for each in loops):
+            (fold,) = folds
+            outer = [each for each in loops if each is not loop]
+            return replace(nest, body=_along(loop, outer, fold, store))
+    return nest
+
+
+def _is_up_to(fold: i.Fold, loop: i.Loop) -> bool:
+    """Whether a reduction is one of the terms from the first one to that of a loop's index."""
+    match fold:
+        case i.Fold(
+            op="sum" | "prod" | "max" | "min",
+            element=element,
+            over=(i.Over(low=i.Const(value=0), high=high),),
+            condition=None,
+        ):
+            ends = (
+                i.Binary("+", i.Var(loop.index), i.ONE),
+                i.Binary("+", i.ONE, i.Var(loop.index)),
+            )
+            return high in ends and loop.index not in names_in(element)
+        case _:
+            return False
+
+
+def _along(loop: i.Loop, outer: list[i.Loop], fold: i.Fold, store: i.Store) -> i.Block:
+    """The loops with that over the terms innermost, behind the others."""
+    (over,) = fold.over
+    assert isinstance(over, i.Over)
+    taken = set(names_in((loop, store))) | bound_in((loop, *outer, store))
+    op = next(op for op, name in FOLDS.items() if name == fold.op)
+    running = fresh(RUNNING[op], taken)
+    term = substitute(fold.element, {over.index: i.Var(loop.index)})
+    value = replaced(store.value, lambda node: i.Var(running) if node == fold else node)
+    step = i.Accumulate(running, op, term, store.span)
+    inner = replace(loop, body=(step, replace(store, value=value)))
+    body: i.Block = (i.Let(running, "int", STARTS[op][0], store.span), inner)
+    for each in reversed(outer):
+        body = (replace(each, body=body),)
+    return body
 
 
 def is_bounded(program: i.Program, nest: i.Nest, memory: i.Scratch) -> bool:

@@ -122,7 +122,17 @@ def trip_count(statement: Counted) -> i.Expr:
         return statement.depth
     if not isinstance(statement, i.Loop):
         return statement.count
-    return length(statement.high) if statement.low is None else statement.high
+    return length(statement.high) if statement.low is None else most_iterations(statement)
+
+
+def most_iterations(loop: i.Loop) -> i.Expr:
+    """The end of a loop; of one over parts of a row, of which the last may be shorter, that of the
+    others."""
+    match loop.high:
+        case i.Select(then=i.Var(), otherwise=(i.Var() | i.Const()) as most):
+            return most
+        case high:
+            return high
 
 
 def loops_and_runs(body: i.Block) -> Iterator[Counted]:
@@ -140,5 +150,5 @@ def loops_and_runs(body: i.Block) -> Iterator[Counted]:
 def trip_ends(statement: Counted) -> tuple[i.Expr | None, ...]:
     """What decides how often a loop runs, or how long a run is."""
     if isinstance(statement, i.Loop):
-        return (statement.low, statement.high)
+        return (statement.low, most_iterations(statement))
     return (statement.depth if isinstance(statement, i.Products) else statement.count,)

@@ -90,6 +90,20 @@ class CallTyper(ValueTyper):
             return self.suffixed("abs", typed, found)
         return self.extreme(function, typed)
 
+    def real_start(self, value: i.Expr) -> i.Expr:
+        """What a local that holds real numbers begins with."""
+        match value:
+            case i.Call(function="lowest"):
+                return i.Real("-inf")
+            case i.Call(function="highest"):
+                return i.Real("inf")
+            case _:
+                return as_real(self.expr(value))
+
+    def start(self, value: i.Expr, type_name: str) -> i.Expr:
+        """What a sum begins with: a number, or what is in memory."""
+        return value if isinstance(value, i.Const) else converted(*self.expr(value)[:2], type_name)
+
     def number_call(self, expr: i.Call, *, modular: bool) -> Typed:
         """A function of integers or of real numbers, by what it is given."""
         function = expr.function

@@ -52,6 +52,7 @@ class Typer(CallTyper):
     """
 
     lets: Collection[str] = ()  # those that are memory of the call
+    partial: Collection[str] = ()  # memory of sums of int32 terms that make up one such sum
     sums: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
     wide: set[str]
@@ -212,7 +213,7 @@ class Typer(CallTyper):
             return replace(statement, type="i64")
         if name in self.modular:
             self.types[name], self.ranges[name] = "u32", None
-            return replace(statement, type="u32", value=value)
+            return replace(statement, type="u32", value=self.start(value, "u32"))
         match value:
             case i.Call(function="lowest" | "highest" as end):
                 return self.extreme_let(statement, end)
@@ -244,16 +245,6 @@ class Typer(CallTyper):
             return found
         return self.kept_range(statement.name, found)
 
-    def real_start(self, value: i.Expr) -> i.Expr:
-        """What a local that holds real numbers begins with."""
-        match value:
-            case i.Call(function="lowest"):
-                return i.Real("-inf")
-            case i.Call(function="highest"):
-                return i.Real("inf")
-            case _:
-                return as_real(self.expr(value))
-
     def extreme_let(self, statement: i.Let, end: str) -> i.Let:
         """A maximum or minimum before its first value: the end of its type."""
         name = statement.name
@@ -279,7 +270,8 @@ class Typer(CallTyper):
             self.types[name], self.ranges[name] = "i128", Range(-(1 << WIDE_BITS), 1 << WIDE_BITS)
         else:
             self.types[name], self.ranges[name] = "u64", Range(-(1 << LONG_BITS), 1 << LONG_BITS)
-        return replace(statement, type=self.types[name])
+        value = self.start(statement.value, self.types[name])
+        return replace(statement, type=self.types[name], value=value)
 
     def assign(self, statement: i.Assign) -> i.Stmt:
         if self.types.get(statement.name) == "list":
@@ -339,7 +331,8 @@ class Typer(CallTyper):
             self.widen(name, narrowest_type(found) if found is not None else type_name)
             self.reached(name, found)
             return replace(statement, value=converted(typed, type_name, self.types[name]))
-        if op == "*" or found is None or not found.fits(32):
+        part = isinstance(value, i.Load) and value.tensor in self.partial
+        if op == "*" or found is None or not (found.fits(32) or part):
             self.grows(name, op, found)
         else:
             self.reaches(name, found)

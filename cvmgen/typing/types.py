@@ -155,6 +155,7 @@ def typed_statements(
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.lets = program.lets.keys()
+        typer.partial = [each.name for each in program.scratch if each.partial]
         typer.ranges = dict(host.ranges)
         typer.of_call = frozenset(host.ranges)
         typer.scratch = dict(scratch)

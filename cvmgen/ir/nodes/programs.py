@@ -64,6 +64,7 @@ class Scratch:
     axis: int | None = None  # of a recurrence: along which index it reads its own elements
     apart: bool = True  # whether it does so for all values of the other indices apart
     adds_up: bool = False  # whether each step adds no more than the first one does
+    partial: bool = False  # whether elements add up to one sum of what a nest sums in parts
 
     @property
     def size(self) -> str:
