@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,20 @@ def quoted_places(operator: Operator) -> str:
     return "\n".join(": ".join(piece) for piece in sorted(pieces))
 
 
-def spans_in(node: Any) -> Iterator[Span]:
+def spans_in(tree: Any) -> Iterator[Span]:
     """All spans of a tree."""
-    if isinstance(node, Span):
-        yield node
-    elif isinstance(node, tuple):
-        for child in node:
-            yield from spans_in(child)
-    elif is_dataclass(node):
-        for each in fields(node):
-            yield from spans_in(getattr(node, each.name))
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, Span):
+            yield node
+        elif isinstance(node, tuple):
+            left += node
+        else:
+            kind: Any = type(node)
+            left += [getattr(node, name) for name in field_names(kind)]
+
+
+@cache
+def field_names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
