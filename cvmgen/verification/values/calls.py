@@ -106,7 +106,8 @@ def _symbol(name: str, at: int, tensor: Tensor) -> Any:
     """An element as a term, within what its precision or its type says."""
     dtype = DTYPES[tensor.dtype]
     if dtype.kind == "real":
-        return rt.real("input", name, at)
+        value = rt.real("input", name, at)
+        return value if dtype.bits == 64 else rt.real(dtype.name, value)
     if dtype.kind == "bool":
         return t.equal(t.element(name, at, 0, 1), 1)
     low, high = dtype.low, dtype.high
