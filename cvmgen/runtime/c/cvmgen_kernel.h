@@ -170,14 +170,15 @@ CVMGEN_FUNCTION int64_t cvmgen_order(double a) {
     memcpy(&bits, &a, sizeof bits);
     return bits >= 0 ? bits : bits ^ INT64_MAX;
 }
-/* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. */
+/* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. They choose and do not
+   branch, so that loops that take them become vectors. */
 CVMGEN_FUNCTION double cvmgen_min_f64(double a, double b) {
-    if (a == b) return copysign(1.0, a) < 0 ? a : b;
-    return a < b || a != a ? a : b;
+    const double same = copysign(1.0, a) < 0 ? a : b, other = a < b || a != a ? a : b;
+    return a == b ? same : other;
 }
 CVMGEN_FUNCTION double cvmgen_max_f64(double a, double b) {
-    if (a == b) return copysign(1.0, a) < 0 ? b : a;
-    return a > b || a != a ? a : b;
+    const double same = copysign(1.0, a) < 0 ? b : a, other = a > b || a != a ? a : b;
+    return a == b ? same : other;
 }
 CVMGEN_FUNCTION double cvmgen_abs_f64(double a) { return fabs(a); }
 CVMGEN_FUNCTION double cvmgen_floor_f64(double a) { return floor(a); }
@@ -192,12 +193,12 @@ CVMGEN_ROUTINE double cvmgen_roundeven_f64(double a) { return rint(a); }
 CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
 /* Of 32 bits, where what is rounded to these is the same. */
 CVMGEN_FUNCTION float cvmgen_min_f32(float a, float b) {
-    if (a == b) return copysignf(1.0f, a) < 0 ? a : b;
-    return a < b || a != a ? a : b;
+    const float same = copysignf(1.0f, a) < 0 ? a : b, other = a < b || a != a ? a : b;
+    return a == b ? same : other;
 }
 CVMGEN_FUNCTION float cvmgen_max_f32(float a, float b) {
-    if (a == b) return copysignf(1.0f, a) < 0 ? b : a;
-    return a > b || a != a ? a : b;
+    const float same = copysignf(1.0f, a) < 0 ? b : a, other = a > b || a != a ? a : b;
+    return a == b ? same : other;
 }
 CVMGEN_FUNCTION float cvmgen_abs_f32(float a) { return fabsf(a); }
 CVMGEN_FUNCTION float cvmgen_floor_f32(float a) { return floorf(a); }
