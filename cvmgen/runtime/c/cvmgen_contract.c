@@ -8,7 +8,8 @@ enum {
     MOST_PANELS = 8,  /* of a block */
     BLOCK_PANELS = 4, /* of one of many rows whose totals are read again, from the first cache */
     BLOCK_TOTALS = BLOCK_ROWS * MOST_PANELS * CVMGEN_TILE_COLUMNS,
-    ROW_STEP = 8,     /* every tile is fast with so many rows */
+    ROW_STEP = 8,     /* every tile is fast with so many rows, */
+    VECTOR_ROWS = 32, /* and what takes totals of rows side by side with so many */
     MOST_COPIES = 64, /* of an image */
     TASKS_EACH = 4,   /* or more for each thread, so that all end at about the same time */
 };
@@ -319,9 +320,9 @@ static bool next_strip(const cvmgen_geometry *g, const cvmgen_strip *first, cvmg
 }
 
 /* Blocks of about as many rows, all of which but the last are whole steps. */
-static int64_t rows_of_blocks(int64_t rows) {
+static int64_t rows_of_blocks(int64_t rows, int64_t step) {
     const int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, each = (rows + blocks - 1) / blocks;
-    return cvmgen_min_i64(BLOCK_ROWS, (each + ROW_STEP - 1) / ROW_STEP * ROW_STEP);
+    return cvmgen_min_i64(BLOCK_ROWS, (each + step - 1) / step * step);
 }
 
 /* As many panels as leave enough tasks, of `blocks` of rows each. */
@@ -381,7 +382,7 @@ static bool contract(plan *kept, cvmgen_factor x, cvmgen_factor w, work *todo,
     todo->panels = panels;
     todo->runs = runs;
     const int64_t rows = g->rows / given->lines[0].extent * first.lines;
-    todo->block_rows = rows_of_blocks(rows);
+    todo->block_rows = rows_of_blocks(rows, todo->turned ? VECTOR_ROWS : ROW_STEP);
     todo->block_panels =
         panels_of_blocks(todo, first.batches * ((rows + todo->block_rows - 1) / todo->block_rows));
     for (cvmgen_strip at = first; ; ) {
