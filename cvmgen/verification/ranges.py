@@ -36,6 +36,7 @@ class ProductRanges:
         self.false = False
         self.changed = False
         self.touched: set[str] = set()  # of which a bound is new
+        self.moved: set[str] = set()  # of which something is new since cases were looked at
 
     def ordered_by(self, order: Mapping[str, int]) -> ProductRanges:
         """The same for symbols that were made in another order."""
@@ -53,7 +54,7 @@ class ProductRanges:
         made.by_name = {name: dict(each) for name, each in self.by_name.items()}
         made.products = dict(self.products)
         made.values, made.cases = dict(self.values), self.cases
-        made.known, made.false = set(self.known), self.false
+        made.known, made.false, made.moved = set(self.known), self.false, set(self.moved)
         if made.false:
             return made
         for each in facts:
@@ -81,6 +82,7 @@ class ProductRanges:
             case _:
                 self.false = self.false or t.negation(fact) in self.known
                 self.known.add(fact)
+                self.moved |= fact.names
                 self.changed = True
 
     def add_equal(self, operand: Term) -> None:
@@ -112,6 +114,7 @@ class ProductRanges:
             if name in before.names:
                 self.defined[other] = replaced(before, name, value)
         self.defined[name] = value
+        self.moved.add(name)
         self.changed = True
         for fact in tuple(self.by_name.get(name, ())):
             self.drop(fact)
@@ -143,6 +146,7 @@ class ProductRanges:
             self.drop(bare - known)
         self.least_of[bare] = -number
         fact = bare + number
+        self.moved |= fact.names
         for name in fact.names:
             self.by_name.setdefault(name, {})[fact] = None
         if len(fact.parts) <= 2:
@@ -177,18 +181,29 @@ class ProductRanges:
             self.changed = self.changed or len(left) < len(fact.parts)
 
     def settle(self) -> None:
-        """Learn until nothing changes, or for some rounds."""
+        """Learn until nothing changes, or for some rounds; of cases those are looked at again that
+        speak of what is new."""
         for _ in range(ROUNDS):
             self.changed = False
-            before, self.cases = self.cases, ()
+            before, self.cases, moved = self.cases, (), self.news()
             for each in before:
-                self.add_cases(each)
+                if each.names.isdisjoint(moved):
+                    self.cases = (*self.cases, each)
+                else:
+                    self.add_cases(each)
             touched, self.touched = sorted(self.touched), set()
             near = (fact for name in touched for fact in self.by_name.get(name, ()))
             for fact in tuple(dict.fromkeys(near)):
                 self.learn(fact)
             if self.false or not self.changed:
                 return
+
+    def news(self) -> set[str]:
+        """The symbols of which something is new, and those that they are the value of."""
+        moved, self.moved = self.moved, set()
+        return moved | {
+            name for name, value in self.defined.items() if not value.names.isdisjoint(moved)
+        }
 
     def hull(self, fact: t.Some) -> None:
         """What a symbol is in one of several cases bounds it."""
@@ -268,6 +283,7 @@ class ProductRanges:
         if bound > self.low.get(name, bound - 1):
             self.low[name] = bound
             self.touched.add(name)
+            self.moved.add(name)
             self.changed = True
             self.false = self.false or bound > self.high.get(name, bound)
 
@@ -275,6 +291,7 @@ class ProductRanges:
         if bound < self.high.get(name, bound + 1):
             self.high[name] = bound
             self.touched.add(name)
+            self.moved.add(name)
             self.changed = True
             self.false = self.false or bound < self.low.get(name, bound)
 
