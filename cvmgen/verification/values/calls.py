@@ -106,8 +106,7 @@ def _symbol(name: str, at: int, tensor: Tensor) -> Any:
     """An element as a term, within what its precision or its type says."""
     dtype = DTYPES[tensor.dtype]
     if dtype.kind == "real":
-        value = rt.real("input", name, at)
-        return value if dtype.bits == 64 else rt.real(dtype.name, value)
+        return rt.element(name, at, dtype.name)
     if dtype.kind == "bool":
         return t.equal(t.element(name, at, 0, 1), 1)
     low, high = dtype.low, dtype.high

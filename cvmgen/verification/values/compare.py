@@ -262,7 +262,10 @@ class Rebuilt:
 
     def _real(self, value: rt.RealTerm) -> Any:
         match value.key:
-            case ("input", *_):
+            case ("input", *_) | (
+                "float32" | "float16" | "bfloat16",
+                rt.RealTerm(key=("input", *_)),
+            ):
                 return self._number(value)
             case ("if", test, yes, no):
                 held = self.condition(test)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from cvmgen.reals import STORED
 from cvmgen.verification.values import terms as t
 
 
@@ -64,7 +65,6 @@ class RealTerm:
 
 Real = RealTerm | float
 _EITHER_WAY = frozenset("+*")
-_NARROWED = ("float16", "bfloat16", "float32")
 
 
 def real_key(value: Any) -> Any:
@@ -85,11 +85,11 @@ def as_real(value: Any) -> Any:
 
 def real(name: str, *operands: Any) -> RealTerm:
     """An operation on real numbers; the operands of a sum and of a product have no order, and a
-    square is a product. What is rounded to a type has no more to lose to it."""
-    if name in _NARROWED and isinstance(operands[0], RealTerm) and operands[0].key[0] == name:
-        return operands[0]
+    square is a product. What a type holds has no more to lose to it."""
     if name == "pow" and isinstance(operands[1], float) and operands[1] == 2:
         return real("*", operands[0], operands[0])
+    if name in _HELD and isinstance(operands[0], RealTerm) and _holds(name, operands[0]):
+        return operands[0]
     keys = tuple(
         each if isinstance(each, (RealTerm, t.Condition)) else real_key(each)
         if isinstance(each, float) else t.key_of(each)
@@ -109,6 +109,37 @@ def real(name: str, *operands: Any) -> RealTerm:
     if found is None:
         found = t.TABLE.reals[name, *keys] = RealTerm((name, *keys))
     return found
+
+
+_HELD = {
+    "float32": frozenset(("float32", "float16", "bfloat16")),
+    "float16": frozenset(("float16",)),
+    "bfloat16": frozenset(("bfloat16",)),
+}
+"""Of a storage type those whose numbers are all among its own."""
+_KEEPING = frozenset(("neg", "abs", "floor", "ceil", "trunc"))
+
+
+def _holds(name: str, a: Any) -> bool:
+    """Whether a storage type surely holds a number as it is."""
+    match a:
+        case RealTerm(key=("if", _, yes, no)):
+            return _holds(name, yes) and _holds(name, no)
+        case RealTerm(key=(operation, inner)) if operation in _KEEPING:
+            return _holds(name, inner)
+        case RealTerm(key=(operation, *_)):
+            return operation in _HELD[name]
+        case ("real", digits, _):
+            number = math.nan if digits == "nan" else float.fromhex(digits)
+            return number != number or STORED[name](number) == number
+        case _:
+            return False
+
+
+def element(name: str, position: int, dtype: str) -> RealTerm:
+    """An element of an input, which is a number of its storage type."""
+    found = real("input", name, position)
+    return real(dtype, found) if dtype in _HELD else found
 
 
 def real_sum(a: Any, b: Any) -> Any:

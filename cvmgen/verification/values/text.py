@@ -98,7 +98,10 @@ def condition_text(test: t.Condition, deep: int = DEEPEST) -> str:
 def _real_text(value: rt.RealTerm, deep: int = DEEPEST) -> str:
     inner = deep - 1
     match value.key:
-        case ("input", name, position):
+        case ("input", name, position) | (
+            "float32" | "float16" | "bfloat16",
+            rt.RealTerm(key=("input", name, position)),
+        ):
             return f"{name}[{position}]"
         case _ if not deep:
             return "..."

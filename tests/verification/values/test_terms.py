@@ -5,6 +5,7 @@ import random
 import pytest
 
 from cvmgen.verification.values import choices, extremes, modular, pieces, quotients
+from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.arithmetic import binary, comparison, conversion
 from cvmgen.verification.values.compare import Comparison
@@ -151,3 +152,19 @@ def test_two_bytes_that_were_stored_apart_are_taken_apart():
 def test_an_exclusive_or_with_itself_is_nothing():
     x = _element("x")
     assert binary("xor", 32, frozenset())(x, x) == 0
+
+
+def test_a_number_that_a_storage_type_holds_stays_itself() -> None:
+    single, half = rt.element("X", 0, "float32"), rt.element("H", 0, "float16")
+    magnitude = rt.real("abs", single)
+    chosen = choices.choose(rt.real_test("<", single, half), half, magnitude)
+    for held in (single, half, magnitude, chosen):
+        assert rt.real("float32", held) is held
+    for name, other in (
+        ("float16", single),
+        ("bfloat16", half),
+        ("float32", rt.real("*", single, single)),
+        ("float32", rt.element("D", 0, "float64")),
+        ("float32", rt.real("if", rt.real_test("<", single, half), single, 0.1)),
+    ):
+        assert rt.real(name, other) is not other
