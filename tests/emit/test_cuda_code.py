@@ -23,6 +23,12 @@ extern "C" __global__ void f32_of_f64(float *y, const double *x) {
 extern "C" __global__ void f32_of_f32(float *y, const float *x) {
     y[threadIdx.x] = cvmgen_stored_f32((double)x[threadIdx.x]);
 }
+extern "C" __global__ void f32_of_sum(float *y, const float *x) {
+    y[threadIdx.x] = cvmgen_canonical_f32(x[threadIdx.x] + x[0]);
+}
+extern "C" __global__ void f32_of_max(float *y, const float *x) {
+    y[threadIdx.x] = cvmgen_canonical_f32(cvmgen_max_f32(x[threadIdx.x], x[0]));
+}
 extern "C" __global__ void f64_of_sum(double *y, const double *x) {
     y[threadIdx.x] = cvmgen_stored_f64(x[threadIdx.x] + x[0]);
 }
@@ -61,6 +67,8 @@ def instructions(code: str, kernel: str) -> list[tuple[str, str]]:
     [
         ("f32_of_f64", "7fc00000", 0),
         ("f32_of_f32", "7fc00000", 0),
+        ("f32_of_sum", "7fc00000", 0),
+        ("f32_of_max", "7fc00000", 0),
         ("f64_of_sum", "7ff80000", 1),
         ("f64_of_max", "7ff80000", 1),
     ],
