@@ -10,7 +10,7 @@ so neighbouring ones may be taken together, down to the tensor as one run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import islice, product
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.terms import Formula, Monomial, Term
@@ -34,6 +34,7 @@ def digits(offset: Term, shape: Shape) -> tuple[Term, ...]:
     return tuple(index for index, _ in next(_ways(offset, shape)))
 
 
+MOST_WAYS = 3  # of those in which a row may be taken apart
 Split = tuple[tuple[Term, ...], Formula]  # factors of a size, and where that is so
 
 
@@ -66,13 +67,15 @@ def all_ways(
     yield from map(claims, others)
 
 
-def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple[Formula, ...]]:
+def row_ways(
+    operand: Term, shape: Shape, low: int, high: int, path: tuple[Formula, ...] = ()
+) -> Iterator[tuple[Formula, ...]]:
     """What would show that low <= operand <= high, where the operand is a row of a tensor times the
     size of what is behind that row, and something more.
 
     With 0 <= index < extent in each dimension of the row, 0 <= row <= rows - 1. The size of what is
     behind is not negative, so that 0 <= row * behind <= rows * behind, which is the size of the
-    tensor. Then rest <= operand <= rest + size. The operand may be the row alone."""
+    tensor. Then rest <= operand <= rest + size. The operand may be the row alone, or an element."""
     for count in range(1, len(shape)):
         behind = t.product(shape[-count:])
         row, rest = divided(operand, behind)
@@ -80,11 +83,12 @@ def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple
             size = t.product(shape)
             ends = (t.at_most(0, behind), t.at_most(low, rest), t.at_most(rest + size, high))
             yield (*claims(next(_ways(row, shape[:-count]))), *ends)
-    for count in range(1, len(shape) - 1):
-        rows = shape[:-count]
+    for end in range(len(shape), 1, -1):
+        rows = shape[:end]
         if not divided(operand, t.product(rows[1:]))[0].names.isdisjoint(operand.names):
             alone = (t.at_most(low, 0), t.at_most(t.product(rows), high))
-            yield (*claims(next(_ways(operand, rows))), *alone)
+            for way in islice(all_ways(operand, rows, path, {}), MOST_WAYS):
+                yield (*way, *alone)
 
 
 def of_numbers(shape: Shape, path: tuple[Formula, ...]) -> Shape:

@@ -103,7 +103,7 @@ class PlaceProofs:
         """The start of a row that lies in some tensor is no larger than the tensor."""
         assert demand.limits is not None
         for shape in dict.fromkeys(of_numbers(e, demand.path) for e in self.call.shapes.values()):
-            for way in row_ways(demand.operand, shape, *demand.limits):
+            for way in row_ways(demand.operand, shape, *demand.limits, demand.path):
                 proofs = None if self.doubts(demand, way) else self.all_proved(demand, way)
                 if proofs is not None:
                     return self.obligation(WIDTHS, demand, way, proofs)

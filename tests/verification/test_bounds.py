@@ -236,11 +236,12 @@ def ends_of_rows(left_out: int | None) -> bool:
     small values of which the claims hold, without the one that is left out."""
     rows, behind, row, rest = map(t.symbol, ("N", "M", "i", "j"))
     operand = row * behind + rest
-    (way,) = row_ways(operand, (rows, behind), LOW, HIGH)
+    way, *others = row_ways(operand, (rows, behind), LOW, HIGH)
     kept = [each for at, each in enumerate(way) if at != left_out]
+    ways = [kept, *(others if left_out is None else [])]
     for several in product(range(-4, 5), range(-2, 4), range(-2, 4), range(-4, 12)):
         values = dict(zip(("N", "M", "i", "j"), several, strict=True))
-        held = all(t.holds(each, values) for each in kept)
+        held = any(all(t.holds(each, values) for each in way) for way in ways)
         if held and not LOW <= t.evaluated(operand, values) <= HIGH:
             return False
     return True

@@ -2,18 +2,21 @@
 
 What a mutant does when it runs is found first, on the calls that the prover has chosen for the
 right text and on more: that costs little, and tells in which call an engine must find the fault.
-Where nothing else comes out, all values are asked, in the calls that come to the lines that differ.
+Where nothing else comes out, all values are asked, in the calls that come to the lines that differ;
+then in calls that a prover does not find, of which some are far larger: to mean the same in the few
+that a prover looks at is not yet to mean the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Case
+from cvmgen.verification.values.calls import tensors_of
+from cvmgen.verification.values.shapes import MOST_EDGE, edge_calls
+from cvmgen.verification.values.validate import Case, case_key
 from tests.clang import has_clang
 from tests.verification.mutants import engines, truth
 from tests.verification.mutants.engines import Said
@@ -24,6 +27,7 @@ from tests.verification.mutants.reach import Reached, changed_lines, chosen, fur
 TRIED = 3  # calls in which something else comes out that an engine is asked of
 ASKED = 8  # calls of which all values are asked where nothing else comes out
 MORE = 24  # calls that a prover has not chosen
+LARGE = (2048, 4096)
 BESIDE = "beside"
 
 EQUAL, UNREACHED, REFUTED, REFUSED = "equal", "not reached", "refuted", "refused"
@@ -150,7 +154,7 @@ def judge(one: Judged, made: Sequence[truth.Numbered], work: Path) -> None:
     compared(one, lines, chosen(mutant.formula, mutant.target, work), work)
     if not one.refuted and has_sizes(mutant):
         sizes(one, work)
-    if one.verdict == UNREACHED:
+    if one.verdict in (EQUAL, UNREACHED):
         looked_further(one, lines, work)
 
 
@@ -172,8 +176,13 @@ def compared(one: Judged, lines: frozenset[int], several: Iterable[Reached], wor
 def looked_further(one: Judged, lines: frozenset[int], work: Path) -> None:
     """The same in calls that a prover does not find: first what comes out, then all values."""
     name, target, one.beside = one.mutant.formula, one.mutant.target, True
-    several = [each for each in further(name, target, work) if each.lines & lines][:ASKED]
-    cases = [(each.call, each.features) for each in several]
+    known = {case_key((each.call, each.features)) for each in chosen(name, target, work)}
+    several = [
+        each
+        for each in further(name, target, work)
+        if each.lines & lines and case_key((each.call, each.features)) not in known
+    ][:ASKED]
+    cases = [(each.call, each.features) for each in several] + large_calls(name, target)
     made = [
         each
         for at, case in enumerate(cases)
@@ -183,8 +192,27 @@ def looked_further(one: Judged, lines: frozenset[int], work: Path) -> None:
     (one.ran,) = truth.ran([one.mutant], made, work)
     if one.ran.wrong:
         told(one, made, cases, work)
-    else:
-        compared(one, lines, several, work)
+        return
+    before, reached = one.said["values"], one.reached
+    compared(one, lines, several, work)
+    now = one.said["values"]
+    if now.status != "refuted":
+        status = before.status if before.calls else now.status
+        one.said["values"] = replace(before, status=status, calls=before.calls + now.calls)
+        one.reached += reached
+
+
+@cache
+def large_calls(name: str, target: str) -> list[Case]:
+    """Calls of which extents are beyond a byte, and beyond a byte of blocks: too many elements for
+    every prover, but not for numbers."""
+    text = "".join(f" < {each}" for each in LARGE)
+    found = edge_calls(operator(name), text_of(name, target) + text, 2 * MORE)
+    return [
+        (call, frozenset[str]())
+        for call in found
+        if any(max(tensor.shape, default=0) >= MOST_EDGE for _, tensor in tensors_of(call))
+    ]
 
 
 def has_sizes(mutant: Mutant) -> bool:
