@@ -228,20 +228,21 @@ def lower(operator: Operator, passes: Passes) -> i.Program:
 
 
 @remembered
-def made_of(operator: Operator) -> dict[Passes, i.Program]:
-    """What passes have made of an operator, by those that have run."""
+def made_of(operator: Operator) -> dict[tuple[int, tuple[str, Pass]], i.Program]:
+    """What passes have made of an operator: by the program, which is kept here, and the pass."""
     return {}
 
 
 def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program]]:
-    """The operator's program after each pass, with its name; what targets share runs once."""
+    """The operator's program after each pass, with its name; what targets share runs once, and so
+    does what a pass of one of them alone has not changed."""
     made = made_of(operator)
     program: Any = operator
     for count, (name, run) in enumerate(passes, 1):
-        done = passes[:count]
+        done = id(program), (name, run)
         if done not in made:
             made[done] = run_stage(name, operator, run, program)
-            verify(made[done], [stage for stage, _ in done])
+            verify(made[done], [stage for stage, _ in passes[:count]])
         program = made[done]
         yield name, program
 

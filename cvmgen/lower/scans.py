@@ -140,7 +140,9 @@ def carry_scans(program: i.Program) -> i.Program:
     They go along the last index, and the output's own loop stores each result. So do reductions of
     all elements up to that at hand, which are the same sums of one term more each.
     """
-    program = replace(program, nests=tuple(map(_with_prefix, program.nests)))
+    nests = tuple(map(_with_prefix, program.nests))
+    if nests != program.nests:
+        program = replace(program, nests=nests)
     for memory in program.lets.values():
         (nest,) = (each for each in program.nests if each.tensor == memory.name)
         found = scan_of(program, nest)
