@@ -16,6 +16,7 @@ from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import C_TYPES
 from cvmgen.ir.visit import walk
+from cvmgen.schedule.dispatch_c import CCallWriter
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.signatures import workspaces
 
@@ -47,7 +48,8 @@ class CEmitter(NestEmitter):
         nodes = [node for each in self.kernels.kernels for node in walk(each.subject.body)]
         headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
         headers += [name for name, needs in HEADERS.items() if any(map(needs, nodes))]
-        spaces = workspaces(self.kernels)
+        packed = workspaces(self.kernels)
+        spaces = len(packed) + len(CCallWriter(self.kernels).kept())
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []
         places = {item.name: at for at, item in enumerate(self.operator.inputs)}
@@ -72,7 +74,7 @@ class CEmitter(NestEmitter):
             checked_head=self.head("static int", f"{self.name}_run", *parameters),
             no_spaces="NULL, " if spaces else "",
             run="\n".join(wrap_c(indented(self.call()))),
-            bound=bound_text(self.operator, [places[name] for name in spaces.values()]),
+            bound=bound_text(self.operator, [places[name] for name in packed.values()], spaces),
         )
 
     def section_text(self) -> str:

@@ -22,17 +22,17 @@ def bind_head(operator: Operator, end: str) -> list[str]:
     return wrapped_list(f"int {function}_bind(", parameters, f"){end}")
 
 
-def bound_text(operator: Operator, packed: Sequence[int]) -> str:
-    """The functions that bind and run a call; `packed` are the places of the inputs that the nests
-    with a workspace pack."""
+def bound_text(operator: Operator, packed: Sequence[int], count: int) -> str:
+    """The functions that bind and run a call, which keeps `count` workspaces; the first of them are
+    those of nests that pack an input, of which `packed` has the places."""
     name, function = operator.name, interface.c_name(operator)
-    spaces = f"cvmgen_workspace spaces[{len(packed)}];"
-    own = "bound->spaces, " if packed else ""
+    spaces = f"cvmgen_workspace spaces[{count}];"
+    own = "bound->spaces, " if count else ""
     return "\n".join(
         [
             f"typedef struct {name}_bound {{",
             *indented(["cvmgen_bound common;", f"{function}_args args;", f"{name}_plan plan;"]),
-            *(indented([spaces]) if packed else []),
+            *(indented([spaces]) if count else []),
             f"}} {name}_bound;",
             "",
             f"static int {name}_run_bound(cvmgen_bound *common, cvmgen_error *error) {{",
@@ -42,13 +42,13 @@ def bound_text(operator: Operator, packed: Sequence[int]) -> str:
             "}",
             "",
             *bind_head(operator, " {"),
-            *indented(binding(operator, packed)),
+            *indented(binding(operator, packed, count)),
             "}",
         ]
     )
 
 
-def binding(operator: Operator, packed: Sequence[int]) -> list[str]:
+def binding(operator: Operator, packed: Sequence[int], count: int) -> list[str]:
     name = operator.name
     counts = [f"args->{each.name}_count" for each in operator.inputs if each.variadic]
     single = len(operator.output_names) + sum(not each.variadic for each in operator.inputs)
@@ -84,14 +84,11 @@ def binding(operator: Operator, packed: Sequence[int]) -> list[str]:
             member = attribute.name
             kept = "real" if attribute.kind == "real" else "number"
             lines.append(f"made->args.{member} = cvmgen_keep_{kept}(common, args->{member});")
-    if packed:
-        lines += ["common->spaces = made->spaces;", f"common->space_count = {len(packed)};"]
-        lines += [
-            f"made->spaces[{at}].keeps_w = {presence_bit(number)};"
-            for at, number in enumerate(packed)
-        ]
-    else:
-        lines.append("(void)constants;")
+    if count:
+        lines += ["common->spaces = made->spaces;", f"common->space_count = {count};"]
+    lines += [
+        f"made->spaces[{at}].keeps_w = {presence_bit(number)};" for at, number in enumerate(packed)
+    ] or ["(void)constants;"]
     return [*lines, "*bound = common;", "return CVMGEN_OK;"]
 
 

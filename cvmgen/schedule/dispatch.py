@@ -188,12 +188,12 @@ class CallWriter(Writer, ABC):
     def memory(self, name: str, memory: i.Scratch, words: int) -> i.Block:
         """Memory for its elements, of so many int64 each, if the case holds that needs it."""
         tests = (*([] if memory.case is None else [self.case_holds(memory.case)]), GOES_ON)
-        had = self.request(memory, words, i.Address(i.Var(name)))
+        had = self.request(memory, words, name)
         return i.Let(name, "i64*", h.NULL, self.span), self.where(conjunction(tests), had)
 
     @abstractmethod
-    def request(self, memory: i.Scratch, words: int, place: i.Expr) -> i.Stmt:
-        """Have it."""
+    def request(self, memory: i.Scratch, words: int, name: str) -> i.Stmt:
+        """Have it under its name."""
 
     def scratch(self) -> i.Block:
         """The memory of selected lists and of lets."""

@@ -95,8 +95,9 @@ class CCallWriter(CallWriter):
         for name in self.overflowing:
             yield self.noted("refuse_overflow", name, tensor_operand(name), noted_overflow(name))
         yield from map(self.free, map(copy_of, plain))
-        yield from (self.free(i.Var(each.name)) for each in self.program.scratch)
-        yield from (self.free(entries(memory)) for memory, _ in lists)
+        if kept := self.kept():
+            alone = i.Compare("==", SPACES, h.NULL)
+            yield self.where(alone, *(self.free(i.Var(each)) for each in kept))
         yield i.Return(self.span, STATUS)
 
     def copy(self, item: Input) -> i.Block:
@@ -111,9 +112,22 @@ class CCallWriter(CallWriter):
     def free(self, memory: i.Var) -> i.Stmt:
         return i.Invoke(i.Call("free", (memory,)), self.span)
 
-    def request(self, memory: i.Scratch, words: int, place: i.Expr) -> i.Stmt:
-        given = plan_member(memory.size), i.Const(words), place
-        return h.Check("scratch", memory.owner, given, (STATUS.name,), span=self.span)
+    def request(self, memory: i.Scratch, words: int, name: str) -> i.Stmt:
+        space = self.space(len(workspaces(self.kernels)) + self.kept().index(name))
+        given = plan_member(memory.size), i.Const(words), space, i.Address(i.Var(name))
+        return h.Check("keep_scratch", memory.owner, given, (STATUS.name,), span=self.span)
+
+    def kept(self) -> list[str]:
+        """The memory that a bound call keeps, behind the workspaces of tiles: a name each."""
+        lists = (entries(memory).name for memory, _ in self.lists())
+        return [*(each.name for each in self.program.scratch), *lists]
+
+    def space(self, at: int) -> i.Expr:
+        """One of the workspaces of a bound call; NULL where there are none."""
+        if at == 0:
+            return SPACES
+        place = i.Load(SPACES.name, None, i.Const(at))
+        return i.Address(place, i.Compare("!=", SPACES, h.NULL))
 
     def lists(self) -> list[tuple[i.Scratch, int]]:
         """The memory of selected lists with values of their entries beside them, and how many of
@@ -194,9 +208,8 @@ class CCallWriter(CallWriter):
         wide = {name: kernel.subject.dtypes[name] == INT32 for name in tiles.factors}
         factors = (factor(values[name], wide=wide[name]) for name in tiles.factors)
         at = [*workspaces(self.kernels)].index(kernel.number)
-        space = i.Address(i.Load(SPACES.name, None, i.Const(at)), i.Compare("!=", SPACES, h.NULL))
         others = given_arguments(tile_parameters(self.program, kernel), values)
-        call = i.Call(tiles.function, (PLAN, *factors, *others, space if at else SPACES))
+        call = i.Call(tiles.function, (PLAN, *factors, *others, self.space(at)))
         tests = [
             i.Call("may_be_int8", (tensor_operand(name),)) for name, each in wide.items() if each
         ]

@@ -37,6 +37,7 @@ void cvmgen_free_workspace(cvmgen_workspace *workspace) {
     free(workspace->panels.memory);
     free(workspace->tables.memory);
     free(workspace->narrow.memory);
+    free(workspace->list.memory);
     memset(workspace, 0, sizeof *workspace);
 }
 

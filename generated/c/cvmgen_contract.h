@@ -48,10 +48,10 @@ typedef struct cvmgen_totals {
    cvmgen_contract() gave. Blocks come from several threads, in any order, each once. */
 typedef void cvmgen_take_totals(const void *call, const cvmgen_totals *block);
 
-/* Memory that contractions of one shape use one after the other. With `keeps_w`, w is the same in
-   all of them and packed by the first. All 0 at first. */
+/* Memory that contractions of one shape use one after the other, or `list`, that of a list or a
+   table. With `keeps_w`, w is the same in all of them and packed by the first. All 0 at first. */
 typedef struct cvmgen_workspace {
-    struct { void *memory; int64_t bytes; } plan, image, panels, tables, narrow;
+    struct { void *memory; int64_t bytes; } plan, image, panels, tables, narrow, list;
     bool keeps_w, packed;
 } cvmgen_workspace;
 

@@ -2,6 +2,7 @@
 #ifndef CVMGEN_BOUND_H
 #define CVMGEN_BOUND_H
 #include "cvmgen_contract.h"
+#include "cvmgen_runtime.h"
 
 /* The beginning of each operator's own structure. `tensors` are the inputs that are given and the
    outputs, in order; the argument structure points to them. */
@@ -11,7 +12,7 @@ struct cvmgen_bound {
     const cvmgen_tensor **pointers;
     int64_t *numbers;
     int64_t tensor_count;
-    cvmgen_workspace *spaces; /* of nests that have one */
+    cvmgen_workspace *spaces; /* of nests, lists and tables */
     int64_t space_count;
 };
 
@@ -45,5 +46,22 @@ static inline double *cvmgen_keep_real(cvmgen_bound *bound, const double *number
     double *const kept = (double *)(void *)bound->numbers++;
     *kept = *number;
     return kept;
+}
+
+/* Memory for `count` elements of so many int64 each, as cvmgen_scratch() gives it; with a workspace
+   it is that of the call before, and stays there. */
+static inline int cvmgen_keep_scratch(cvmgen_error *error, const char *name, int64_t count,
+                                      int64_t words, cvmgen_workspace *space, int64_t **memory) {
+    if (space == NULL) return cvmgen_scratch(error, name, count, words, memory);
+    if (space->list.memory == NULL || space->list.bytes < count * words) {
+        free(space->list.memory);
+        space->list.memory = NULL;
+        const int status = cvmgen_scratch(error, name, count, words, memory);
+        if (status != CVMGEN_OK) return status;
+        space->list.memory = *memory;
+        space->list.bytes = count * words;
+    }
+    *memory = (int64_t *)space->list.memory;
+    return CVMGEN_OK;
 }
 #endif

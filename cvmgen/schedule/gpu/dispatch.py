@@ -104,11 +104,11 @@ class CudaCallWriter(CallWriter):
             yield self.free(i.Var(each.name))
         yield i.Return(self.span, STATUS)
 
-    def request(self, memory: i.Scratch, words: int, place: i.Expr) -> i.Stmt:
+    def request(self, memory: i.Scratch, words: int, name: str) -> i.Stmt:
         size: i.Expr = plan_member(memory.size)
         if words > 1:
             size = i.Call("saturating_mul", (i.Const(words), size))
-        return self.scratch_of(size, place)
+        return self.scratch_of(size, i.Address(i.Var(name)))
 
     def scratch_of(self, size: i.Expr, place: i.Expr) -> i.Stmt:
         """Have memory for so many int64."""

@@ -300,7 +300,7 @@ int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error
 
 /* A call that was checked, on the memory that it has. */
 static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_count_plan *plan,
-                               cvmgen_error *error) {
+                               cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
         return CVMGEN_REFUSED;
@@ -324,7 +324,7 @@ static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_c
     if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     int64_t *V_length = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "Y", plan->V_length_size, 1, &V_length);
+        status = cvmgen_keep_scratch(error, "Y", plan->V_length_size, 1, spaces, &V_length);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
             get_valid_count_Y_int8_int8(plan, (const int8_t *)args->X->data,
@@ -344,26 +344,27 @@ static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_c
         }
     }
     free(X_copy);
-    free(V_length);
+    if (spaces == NULL) free(V_length);
     return status;
 }
 
 int cvm_get_valid_count(const cvm_get_valid_count_args *args, cvmgen_error *error) {
     get_valid_count_plan plan;
     if (get_valid_count_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return get_valid_count_run(args, &plan, error);
+    return get_valid_count_run(args, &plan, NULL, error);
 }
 
 typedef struct get_valid_count_bound {
     cvmgen_bound common;
     cvm_get_valid_count_args args;
     get_valid_count_plan plan;
+    cvmgen_workspace spaces[1];
 } get_valid_count_bound;
 
 static int get_valid_count_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     get_valid_count_bound *const bound = (get_valid_count_bound *)common;
     cvmgen_begin(error, "cvm.get_valid_count");
-    return get_valid_count_run(&bound->args, &bound->plan, error);
+    return get_valid_count_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t constants,
@@ -380,6 +381,8 @@ int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t cons
     made->args.X = cvmgen_keep_tensor(common, args->X);
     made->args.valid_count = cvmgen_keep_tensor(common, args->valid_count);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

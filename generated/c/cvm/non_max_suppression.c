@@ -575,7 +575,8 @@ int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,
 
 /* A call that was checked, on the memory that it has. */
 static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
-                                   non_max_suppression_plan *plan, cvmgen_error *error) {
+                                   non_max_suppression_plan *plan, cvmgen_workspace *spaces,
+                                   cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
         return CVMGEN_REFUSED;
@@ -600,24 +601,32 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->valid_count, &valid_count, &valid_count_copy);
     int64_t *I = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, "I", plan->I_size, 1, &I);
+    if (status == CVMGEN_OK)
+        status = cvmgen_keep_scratch(error, "I", plan->I_size, 1, spaces, &I);
     int64_t *I_length = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "I", plan->I_length_size, 1, &I_length);
+        status = cvmgen_keep_scratch(error, "I", plan->I_length_size, 1, spaces != NULL
+            ? &spaces[1] : NULL, &I_length);
     int64_t *I_keys = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "I", plan->I_keys_size, 1, &I_keys);
+        status = cvmgen_keep_scratch(error, "I", plan->I_keys_size, 1, spaces != NULL ? &spaces[2]
+            : NULL, &I_keys);
     int64_t *I_spare = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "I", plan->I_spare_size, 1, &I_spare);
+        status = cvmgen_keep_scratch(error, "I", plan->I_spare_size, 1, spaces != NULL ? &spaces[3]
+            : NULL, &I_spare);
     int64_t *U = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, "U", plan->U_size, 1, &U);
+    if (status == CVMGEN_OK)
+        status = cvmgen_keep_scratch(error, "U", plan->U_size, 1, spaces != NULL ? &spaces[4]
+            : NULL, &U);
     int64_t *U_length = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "U", plan->U_length_size, 1, &U_length);
+        status = cvmgen_keep_scratch(error, "U", plan->U_length_size, 1, spaces != NULL
+            ? &spaces[5] : NULL, &U_length);
     int64_t *U_entries = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "U", plan->U_size, 6, &U_entries);
+        status = cvmgen_keep_scratch(error, "U", plan->U_size, 6, spaces != NULL ? &spaces[6]
+            : NULL, &U_entries);
     if (status == CVMGEN_OK) {
         if (narrow) {
             non_max_suppression_I_int8(plan, (const int8_t *)args->X->data, valid_count, I,
@@ -655,32 +664,35 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     }
     free(X_copy);
     free(valid_count_copy);
-    free(I);
-    free(I_length);
-    free(I_keys);
-    free(I_spare);
-    free(U);
-    free(U_length);
-    free(U_entries);
+    if (spaces == NULL) {
+        free(I);
+        free(I_length);
+        free(I_keys);
+        free(I_spare);
+        free(U);
+        free(U_length);
+        free(U_entries);
+    }
     return status;
 }
 
 int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
     non_max_suppression_plan plan;
     if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return non_max_suppression_run(args, &plan, error);
+    return non_max_suppression_run(args, &plan, NULL, error);
 }
 
 typedef struct non_max_suppression_bound {
     cvmgen_bound common;
     cvm_non_max_suppression_args args;
     non_max_suppression_plan plan;
+    cvmgen_workspace spaces[7];
 } non_max_suppression_bound;
 
 static int non_max_suppression_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     non_max_suppression_bound *const bound = (non_max_suppression_bound *)common;
     cvmgen_begin(error, "cvm.non_max_suppression");
-    return non_max_suppression_run(&bound->args, &bound->plan, error);
+    return non_max_suppression_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint64_t constants,
@@ -697,6 +709,8 @@ int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint6
     made->args.X = cvmgen_keep_tensor(common, args->X);
     made->args.valid_count = cvmgen_keep_tensor(common, args->valid_count);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 7;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

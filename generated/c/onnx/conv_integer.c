@@ -365,7 +365,8 @@ static int conv_integer_run(const onnx_conv_integer_args *args, conv_integer_pla
     int status = CVMGEN_OK;
     int64_t *Y_sums = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "Y_sums", plan->Y_sums_size, 1, &Y_sums);
+        status = cvmgen_keep_scratch(error, "Y_sums", plan->Y_sums_size, 1, spaces != NULL
+            ? &spaces[1] : NULL, &Y_sums);
     int64_t Y_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         if (plan->types == conv_integer_of_uint8_int8) {
@@ -422,7 +423,7 @@ static int conv_integer_run(const onnx_conv_integer_args *args, conv_integer_pla
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "Y", args->Y, Y_overflow);
-    free(Y_sums);
+    if (spaces == NULL) free(Y_sums);
     return status;
 }
 
@@ -436,7 +437,7 @@ typedef struct conv_integer_bound {
     cvmgen_bound common;
     onnx_conv_integer_args args;
     conv_integer_plan plan;
-    cvmgen_workspace spaces[1];
+    cvmgen_workspace spaces[2];
 } conv_integer_bound;
 
 static int conv_integer_run_bound(cvmgen_bound *common, cvmgen_error *error) {
@@ -462,7 +463,7 @@ int onnx_conv_integer_bind(const onnx_conv_integer_args *args, uint64_t constant
     made->args.zw = cvmgen_keep_tensor(common, args->zw);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
     common->spaces = made->spaces;
-    common->space_count = 1;
+    common->space_count = 2;
     made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;

@@ -332,7 +332,8 @@ int onnx_gather_infer(const onnx_gather_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int gather_run(const onnx_gather_args *args, gather_plan *plan, cvmgen_error *error) {
+static int gather_run(const onnx_gather_args *args, gather_plan *plan, cvmgen_workspace *spaces,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "I", args->I)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "Y", args->Y, &plan->Y_shape, gather_rows[plan->types][2]))
@@ -342,7 +343,8 @@ static int gather_run(const onnx_gather_args *args, gather_plan *plan, cvmgen_er
     int status = CVMGEN_OK;
     int64_t *I_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "I_refused", plan->I_refused_size, 1, &I_refused);
+        status = cvmgen_keep_scratch(error, "I_refused", plan->I_refused_size, 1, spaces,
+            &I_refused);
     if (status == CVMGEN_OK) {
         if (plan->types == gather_of_bool_int32 || plan->types == gather_of_int8_int32
             || plan->types == gather_of_uint8_int32 || plan->types == gather_of_int32_int32
@@ -394,26 +396,27 @@ static int gather_run(const onnx_gather_args *args, gather_plan *plan, cvmgen_er
             }
         }
     }
-    free(I_refused);
+    if (spaces == NULL) free(I_refused);
     return status;
 }
 
 int onnx_gather(const onnx_gather_args *args, cvmgen_error *error) {
     gather_plan plan;
     if (gather_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return gather_run(args, &plan, error);
+    return gather_run(args, &plan, NULL, error);
 }
 
 typedef struct gather_bound {
     cvmgen_bound common;
     onnx_gather_args args;
     gather_plan plan;
+    cvmgen_workspace spaces[1];
 } gather_bound;
 
 static int gather_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     gather_bound *const bound = (gather_bound *)common;
     cvmgen_begin(error, "onnx.gather");
-    return gather_run(&bound->args, &bound->plan, error);
+    return gather_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int onnx_gather_bind(const onnx_gather_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -430,6 +433,8 @@ int onnx_gather_bind(const onnx_gather_args *args, uint64_t constants, cvmgen_bo
     made->args.X = cvmgen_keep_tensor(common, args->X);
     made->args.I = cvmgen_keep_tensor(common, args->I);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

@@ -277,7 +277,8 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
     int status = CVMGEN_OK;
     int64_t *Y_sums = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "Y_sums", plan->Y_sums_size, 1, &Y_sums);
+        status = cvmgen_keep_scratch(error, "Y_sums", plan->Y_sums_size, 1, spaces != NULL
+            ? &spaces[1] : NULL, &Y_sums);
     int64_t Y_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         if (plan->types == matmul_integer_of_uint8_int8) {
@@ -334,7 +335,7 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "Y", args->Y, Y_overflow);
-    free(Y_sums);
+    if (spaces == NULL) free(Y_sums);
     return status;
 }
 
@@ -348,7 +349,7 @@ typedef struct matmul_integer_bound {
     cvmgen_bound common;
     onnx_matmul_integer_args args;
     matmul_integer_plan plan;
-    cvmgen_workspace spaces[1];
+    cvmgen_workspace spaces[2];
 } matmul_integer_bound;
 
 static int matmul_integer_run_bound(cvmgen_bound *common, cvmgen_error *error) {
@@ -374,7 +375,7 @@ int onnx_matmul_integer_bind(const onnx_matmul_integer_args *args, uint64_t cons
     made->args.zb = cvmgen_keep_tensor(common, args->zb);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
     common->spaces = made->spaces;
-    common->space_count = 1;
+    common->space_count = 2;
     made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;

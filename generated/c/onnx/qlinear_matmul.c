@@ -342,7 +342,8 @@ static int qlinear_matmul_run(const onnx_qlinear_matmul_args *args, qlinear_matm
     int status = CVMGEN_OK;
     int64_t *Y_sums = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "Y_sums", plan->Y_sums_size, 1, &Y_sums);
+        status = cvmgen_keep_scratch(error, "Y_sums", plan->Y_sums_size, 1, spaces != NULL
+            ? &spaces[1] : NULL, &Y_sums);
     if (status == CVMGEN_OK) {
         if (plan->types == qlinear_matmul_of_uint8_int8
             || plan->types == qlinear_matmul_of_uint8_uint8) {
@@ -386,7 +387,7 @@ static int qlinear_matmul_run(const onnx_qlinear_matmul_args *args, qlinear_matm
             }
         }
     }
-    free(Y_sums);
+    if (spaces == NULL) free(Y_sums);
     return status;
 }
 
@@ -400,7 +401,7 @@ typedef struct qlinear_matmul_bound {
     cvmgen_bound common;
     onnx_qlinear_matmul_args args;
     qlinear_matmul_plan plan;
-    cvmgen_workspace spaces[1];
+    cvmgen_workspace spaces[2];
 } qlinear_matmul_bound;
 
 static int qlinear_matmul_run_bound(cvmgen_bound *common, cvmgen_error *error) {
@@ -426,7 +427,7 @@ int onnx_qlinear_matmul_bind(const onnx_qlinear_matmul_args *args, uint64_t cons
     made->args.C = cvmgen_keep_tensor(common, args->C);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
     common->spaces = made->spaces;
-    common->space_count = 1;
+    common->space_count = 2;
     made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;

@@ -167,7 +167,8 @@ int tflite_gather_infer(const tflite_gather_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int gather_run(const tflite_gather_args *args, gather_plan *plan, cvmgen_error *error) {
+static int gather_run(const tflite_gather_args *args, gather_plan *plan,
+                      cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "I", args->I)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "Y", args->Y, &plan->Y_shape, gather_rows[plan->types][2]))
@@ -177,7 +178,8 @@ static int gather_run(const tflite_gather_args *args, gather_plan *plan, cvmgen_
     int status = CVMGEN_OK;
     int64_t *I_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "I_refused", plan->I_refused_size, 1, &I_refused);
+        status = cvmgen_keep_scratch(error, "I_refused", plan->I_refused_size, 1, spaces,
+            &I_refused);
     if (status == CVMGEN_OK) {
         gather_I_refused(plan, (const int32_t *)args->I->data, I_refused);
         if (status == CVMGEN_OK)
@@ -199,26 +201,27 @@ static int gather_run(const tflite_gather_args *args, gather_plan *plan, cvmgen_
             }
         }
     }
-    free(I_refused);
+    if (spaces == NULL) free(I_refused);
     return status;
 }
 
 int tflite_gather(const tflite_gather_args *args, cvmgen_error *error) {
     gather_plan plan;
     if (gather_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return gather_run(args, &plan, error);
+    return gather_run(args, &plan, NULL, error);
 }
 
 typedef struct gather_bound {
     cvmgen_bound common;
     tflite_gather_args args;
     gather_plan plan;
+    cvmgen_workspace spaces[1];
 } gather_bound;
 
 static int gather_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     gather_bound *const bound = (gather_bound *)common;
     cvmgen_begin(error, "tflite.gather");
-    return gather_run(&bound->args, &bound->plan, error);
+    return gather_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tflite_gather_bind(const tflite_gather_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -235,6 +238,8 @@ int tflite_gather_bind(const tflite_gather_args *args, uint64_t constants, cvmge
     made->args.X = cvmgen_keep_tensor(common, args->X);
     made->args.I = cvmgen_keep_tensor(common, args->I);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

@@ -262,7 +262,7 @@ int tflite_mirror_pad_infer(const tflite_mirror_pad_args *args, cvmgen_error *er
 
 /* A call that was checked, on the memory that it has. */
 static int mirror_pad_run(const tflite_mirror_pad_args *args, mirror_pad_plan *plan,
-                          cvmgen_error *error) {
+                          cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "Y", args->Y, &plan->Y_shape,
         mirror_pad_rows[plan->types][1]))
@@ -271,10 +271,11 @@ static int mirror_pad_run(const tflite_mirror_pad_args *args, mirror_pad_plan *p
     int status = CVMGEN_OK;
     int64_t *X_places = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "X_places", plan->X_places_size, 1, &X_places);
+        status = cvmgen_keep_scratch(error, "X_places", plan->X_places_size, 1, spaces, &X_places);
     int64_t *X_columns = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "X_columns", plan->X_columns_size, 1, &X_columns);
+        status = cvmgen_keep_scratch(error, "X_columns", plan->X_columns_size, 1, spaces != NULL
+            ? &spaces[1] : NULL, &X_columns);
     if (status == CVMGEN_OK) {
         mirror_pad_X_places(plan, X_places);
         mirror_pad_X_columns(plan, X_columns);
@@ -292,27 +293,30 @@ static int mirror_pad_run(const tflite_mirror_pad_args *args, mirror_pad_plan *p
                                  (float *)args->Y->data);
         }
     }
-    free(X_places);
-    free(X_columns);
+    if (spaces == NULL) {
+        free(X_places);
+        free(X_columns);
+    }
     return status;
 }
 
 int tflite_mirror_pad(const tflite_mirror_pad_args *args, cvmgen_error *error) {
     mirror_pad_plan plan;
     if (mirror_pad_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return mirror_pad_run(args, &plan, error);
+    return mirror_pad_run(args, &plan, NULL, error);
 }
 
 typedef struct mirror_pad_bound {
     cvmgen_bound common;
     tflite_mirror_pad_args args;
     mirror_pad_plan plan;
+    cvmgen_workspace spaces[2];
 } mirror_pad_bound;
 
 static int mirror_pad_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     mirror_pad_bound *const bound = (mirror_pad_bound *)common;
     cvmgen_begin(error, "tflite.mirror_pad");
-    return mirror_pad_run(&bound->args, &bound->plan, error);
+    return mirror_pad_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tflite_mirror_pad_bind(const tflite_mirror_pad_args *args, uint64_t constants,
@@ -328,6 +332,8 @@ int tflite_mirror_pad_bind(const tflite_mirror_pad_args *args, uint64_t constant
     made->plan = plan;
     made->args.X = cvmgen_keep_tensor(common, args->X);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 2;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

@@ -221,7 +221,8 @@ static int svdf_state_run(const tflite_svdf_state_args *args, svdf_state_plan *p
     int status = CVMGEN_OK;
     int64_t *total = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "total", plan->total_size, 1, &total);
+        status = cvmgen_keep_scratch(error, "total", plan->total_size, 1, spaces != NULL
+            ? &spaces[1] : NULL, &total);
     if (status == CVMGEN_OK) {
         const bool tiled = svdf_state_total_by_tiles(
             plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
@@ -237,7 +238,7 @@ static int svdf_state_run(const tflite_svdf_state_args *args, svdf_state_plan *p
                                (int16_t *)args->Y->data);
         }
     }
-    free(total);
+    if (spaces == NULL) free(total);
     return status;
 }
 
@@ -251,7 +252,7 @@ typedef struct svdf_state_bound {
     cvmgen_bound common;
     tflite_svdf_state_args args;
     svdf_state_plan plan;
-    cvmgen_workspace spaces[1];
+    cvmgen_workspace spaces[2];
 } svdf_state_bound;
 
 static int svdf_state_run_bound(cvmgen_bound *common, cvmgen_error *error) {
@@ -276,7 +277,7 @@ int tflite_svdf_state_bind(const tflite_svdf_state_args *args, uint64_t constant
     made->args.W = cvmgen_keep_tensor(common, args->W);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
     common->spaces = made->spaces;
-    common->space_count = 1;
+    common->space_count = 2;
     made->spaces[0].keeps_w = constants >> 2 & 1;
     *bound = common;
     return CVMGEN_OK;

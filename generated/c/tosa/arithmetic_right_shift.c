@@ -206,7 +206,8 @@ int tosa_arithmetic_right_shift_infer(const tosa_arithmetic_right_shift_args *ar
 
 /* A call that was checked, on the memory that it has. */
 static int arithmetic_right_shift_run(const tosa_arithmetic_right_shift_args *args,
-                                      arithmetic_right_shift_plan *plan, cvmgen_error *error) {
+                                      arithmetic_right_shift_plan *plan,
+                                      cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input2", args->input2)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output", args->output, &plan->output_shape,
@@ -219,7 +220,7 @@ static int arithmetic_right_shift_run(const tosa_arithmetic_right_shift_args *ar
     int status = CVMGEN_OK;
     int64_t *input2_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input2_refused", plan->input2_refused_size, 1,
+        status = cvmgen_keep_scratch(error, "input2_refused", plan->input2_refused_size, 1, spaces,
             &input2_refused);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
@@ -262,7 +263,7 @@ static int arithmetic_right_shift_run(const tosa_arithmetic_right_shift_args *ar
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(input2_refused);
+    if (spaces == NULL) free(input2_refused);
     return status;
 }
 
@@ -270,19 +271,20 @@ int tosa_arithmetic_right_shift(const tosa_arithmetic_right_shift_args *args,
                                 cvmgen_error *error) {
     arithmetic_right_shift_plan plan;
     if (arithmetic_right_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return arithmetic_right_shift_run(args, &plan, error);
+    return arithmetic_right_shift_run(args, &plan, NULL, error);
 }
 
 typedef struct arithmetic_right_shift_bound {
     cvmgen_bound common;
     tosa_arithmetic_right_shift_args args;
     arithmetic_right_shift_plan plan;
+    cvmgen_workspace spaces[1];
 } arithmetic_right_shift_bound;
 
 static int arithmetic_right_shift_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     arithmetic_right_shift_bound *const bound = (arithmetic_right_shift_bound *)common;
     cvmgen_begin(error, "tosa.arithmetic_right_shift");
-    return arithmetic_right_shift_run(&bound->args, &bound->plan, error);
+    return arithmetic_right_shift_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_arithmetic_right_shift_bind(const tosa_arithmetic_right_shift_args *args,
@@ -300,6 +302,8 @@ int tosa_arithmetic_right_shift_bind(const tosa_arithmetic_right_shift_args *arg
     made->args.input1 = cvmgen_keep_tensor(common, args->input1);
     made->args.input2 = cvmgen_keep_tensor(common, args->input2);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

@@ -237,7 +237,7 @@ int tosa_avg_pool2d_infer(const tosa_avg_pool2d_args *args, cvmgen_error *error)
 
 /* A call that was checked, on the memory that it has. */
 static int avg_pool2d_run(const tosa_avg_pool2d_args *args, avg_pool2d_plan *plan,
-                          cvmgen_error *error) {
+                          cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "input", args->input)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input_zp", args->input_zp)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "output_zp", args->output_zp)) return CVMGEN_REFUSED;
@@ -253,12 +253,12 @@ static int avg_pool2d_run(const tosa_avg_pool2d_args *args, avg_pool2d_plan *pla
     int status = CVMGEN_OK;
     int64_t *input_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
-            &input_zp_refused);
+        status = cvmgen_keep_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
+            spaces, &input_zp_refused);
     int64_t *output_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "output_zp_refused", plan->output_zp_refused_size, 1,
-            &output_zp_refused);
+        status = cvmgen_keep_scratch(error, "output_zp_refused", plan->output_zp_refused_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &output_zp_refused);
     if (status == CVMGEN_OK) {
         if (plan->types == avg_pool2d_of_int8) {
             avg_pool2d_input_zp_refused_int8(plan, (const int8_t *)args->input_zp->data,
@@ -296,27 +296,30 @@ static int avg_pool2d_run(const tosa_avg_pool2d_args *args, avg_pool2d_plan *pla
             }
         }
     }
-    free(input_zp_refused);
-    free(output_zp_refused);
+    if (spaces == NULL) {
+        free(input_zp_refused);
+        free(output_zp_refused);
+    }
     return status;
 }
 
 int tosa_avg_pool2d(const tosa_avg_pool2d_args *args, cvmgen_error *error) {
     avg_pool2d_plan plan;
     if (avg_pool2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return avg_pool2d_run(args, &plan, error);
+    return avg_pool2d_run(args, &plan, NULL, error);
 }
 
 typedef struct avg_pool2d_bound {
     cvmgen_bound common;
     tosa_avg_pool2d_args args;
     avg_pool2d_plan plan;
+    cvmgen_workspace spaces[2];
 } avg_pool2d_bound;
 
 static int avg_pool2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     avg_pool2d_bound *const bound = (avg_pool2d_bound *)common;
     cvmgen_begin(error, "tosa.avg_pool2d");
-    return avg_pool2d_run(&bound->args, &bound->plan, error);
+    return avg_pool2d_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_avg_pool2d_bind(const tosa_avg_pool2d_args *args, uint64_t constants,
@@ -334,6 +337,8 @@ int tosa_avg_pool2d_bind(const tosa_avg_pool2d_args *args, uint64_t constants,
     made->args.input_zp = cvmgen_keep_tensor(common, args->input_zp);
     made->args.output_zp = cvmgen_keep_tensor(common, args->output_zp);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 2;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

@@ -657,11 +657,12 @@ static int depthwise_conv2d_run(const tosa_depthwise_conv2d_args *args,
     int status = CVMGEN_OK;
     int64_t *input_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
-            &input_zp_refused);
+        status = cvmgen_keep_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &input_zp_refused);
     int64_t *output_sums = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "output_sums", plan->output_sums_size, 1, &output_sums);
+        status = cvmgen_keep_scratch(error, "output_sums", plan->output_sums_size, 1,
+            spaces != NULL ? &spaces[2] : NULL, &output_sums);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         if (plan->types == depthwise_conv2d_of_int8_int8_int32) {
@@ -718,8 +719,10 @@ static int depthwise_conv2d_run(const tosa_depthwise_conv2d_args *args,
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(input_zp_refused);
-    free(output_sums);
+    if (spaces == NULL) {
+        free(input_zp_refused);
+        free(output_sums);
+    }
     return status;
 }
 
@@ -733,7 +736,7 @@ typedef struct depthwise_conv2d_bound {
     cvmgen_bound common;
     tosa_depthwise_conv2d_args args;
     depthwise_conv2d_plan plan;
-    cvmgen_workspace spaces[1];
+    cvmgen_workspace spaces[3];
 } depthwise_conv2d_bound;
 
 static int depthwise_conv2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
@@ -760,7 +763,7 @@ int tosa_depthwise_conv2d_bind(const tosa_depthwise_conv2d_args *args, uint64_t 
     made->args.weight_zp = cvmgen_keep_tensor(common, args->weight_zp);
     made->args.output = cvmgen_keep_tensor(common, args->output);
     common->spaces = made->spaces;
-    common->space_count = 1;
+    common->space_count = 3;
     made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;

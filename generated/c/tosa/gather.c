@@ -115,7 +115,8 @@ int tosa_gather_infer(const tosa_gather_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int gather_run(const tosa_gather_args *args, gather_plan *plan, cvmgen_error *error) {
+static int gather_run(const tosa_gather_args *args, gather_plan *plan, cvmgen_workspace *spaces,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "values", args->values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "indices", args->indices)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output", args->output, &plan->output_shape,
@@ -128,8 +129,8 @@ static int gather_run(const tosa_gather_args *args, gather_plan *plan, cvmgen_er
     int status = CVMGEN_OK;
     int64_t *indices_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "indices_refused", plan->indices_refused_size, 1,
-            &indices_refused);
+        status = cvmgen_keep_scratch(error, "indices_refused", plan->indices_refused_size, 1,
+            spaces, &indices_refused);
     if (status == CVMGEN_OK) {
         gather_indices_refused(plan, (const int32_t *)args->indices->data, indices_refused);
         if (status == CVMGEN_OK)
@@ -151,26 +152,27 @@ static int gather_run(const tosa_gather_args *args, gather_plan *plan, cvmgen_er
             }
         }
     }
-    free(indices_refused);
+    if (spaces == NULL) free(indices_refused);
     return status;
 }
 
 int tosa_gather(const tosa_gather_args *args, cvmgen_error *error) {
     gather_plan plan;
     if (gather_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return gather_run(args, &plan, error);
+    return gather_run(args, &plan, NULL, error);
 }
 
 typedef struct gather_bound {
     cvmgen_bound common;
     tosa_gather_args args;
     gather_plan plan;
+    cvmgen_workspace spaces[1];
 } gather_bound;
 
 static int gather_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     gather_bound *const bound = (gather_bound *)common;
     cvmgen_begin(error, "tosa.gather");
-    return gather_run(&bound->args, &bound->plan, error);
+    return gather_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_gather_bind(const tosa_gather_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -187,6 +189,8 @@ int tosa_gather_bind(const tosa_gather_args *args, uint64_t constants, cvmgen_bo
     made->args.values = cvmgen_keep_tensor(common, args->values);
     made->args.indices = cvmgen_keep_tensor(common, args->indices);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

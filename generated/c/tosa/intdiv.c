@@ -238,7 +238,8 @@ int tosa_intdiv_infer(const tosa_intdiv_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int intdiv_run(const tosa_intdiv_args *args, intdiv_plan *plan, cvmgen_error *error) {
+static int intdiv_run(const tosa_intdiv_args *args, intdiv_plan *plan, cvmgen_workspace *spaces,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input2", args->input2)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output", args->output, &plan->output_shape,
@@ -251,7 +252,7 @@ static int intdiv_run(const tosa_intdiv_args *args, intdiv_plan *plan, cvmgen_er
     int status = CVMGEN_OK;
     int64_t *input2_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input2_refused", plan->input2_refused_size, 1,
+        status = cvmgen_keep_scratch(error, "input2_refused", plan->input2_refused_size, 1, spaces,
             &input2_refused);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
@@ -268,26 +269,27 @@ static int intdiv_run(const tosa_intdiv_args *args, intdiv_plan *plan, cvmgen_er
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(input2_refused);
+    if (spaces == NULL) free(input2_refused);
     return status;
 }
 
 int tosa_intdiv(const tosa_intdiv_args *args, cvmgen_error *error) {
     intdiv_plan plan;
     if (intdiv_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return intdiv_run(args, &plan, error);
+    return intdiv_run(args, &plan, NULL, error);
 }
 
 typedef struct intdiv_bound {
     cvmgen_bound common;
     tosa_intdiv_args args;
     intdiv_plan plan;
+    cvmgen_workspace spaces[1];
 } intdiv_bound;
 
 static int intdiv_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     intdiv_bound *const bound = (intdiv_bound *)common;
     cvmgen_begin(error, "tosa.intdiv");
-    return intdiv_run(&bound->args, &bound->plan, error);
+    return intdiv_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_intdiv_bind(const tosa_intdiv_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -304,6 +306,8 @@ int tosa_intdiv_bind(const tosa_intdiv_args *args, uint64_t constants, cvmgen_bo
     made->args.input1 = cvmgen_keep_tensor(common, args->input1);
     made->args.input2 = cvmgen_keep_tensor(common, args->input2);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

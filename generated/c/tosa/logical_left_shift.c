@@ -201,7 +201,8 @@ int tosa_logical_left_shift_infer(const tosa_logical_left_shift_args *args,
 
 /* A call that was checked, on the memory that it has. */
 static int logical_left_shift_run(const tosa_logical_left_shift_args *args,
-                                  logical_left_shift_plan *plan, cvmgen_error *error) {
+                                  logical_left_shift_plan *plan, cvmgen_workspace *spaces,
+                                  cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input2", args->input2)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output", args->output, &plan->output_shape,
@@ -214,7 +215,7 @@ static int logical_left_shift_run(const tosa_logical_left_shift_args *args,
     int status = CVMGEN_OK;
     int64_t *input2_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input2_refused", plan->input2_refused_size, 1,
+        status = cvmgen_keep_scratch(error, "input2_refused", plan->input2_refused_size, 1, spaces,
             &input2_refused);
     if (status == CVMGEN_OK) {
         if (plan->types == logical_left_shift_of_int8_int8) {
@@ -251,26 +252,27 @@ static int logical_left_shift_run(const tosa_logical_left_shift_args *args,
             }
         }
     }
-    free(input2_refused);
+    if (spaces == NULL) free(input2_refused);
     return status;
 }
 
 int tosa_logical_left_shift(const tosa_logical_left_shift_args *args, cvmgen_error *error) {
     logical_left_shift_plan plan;
     if (logical_left_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return logical_left_shift_run(args, &plan, error);
+    return logical_left_shift_run(args, &plan, NULL, error);
 }
 
 typedef struct logical_left_shift_bound {
     cvmgen_bound common;
     tosa_logical_left_shift_args args;
     logical_left_shift_plan plan;
+    cvmgen_workspace spaces[1];
 } logical_left_shift_bound;
 
 static int logical_left_shift_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     logical_left_shift_bound *const bound = (logical_left_shift_bound *)common;
     cvmgen_begin(error, "tosa.logical_left_shift");
-    return logical_left_shift_run(&bound->args, &bound->plan, error);
+    return logical_left_shift_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_logical_left_shift_bind(const tosa_logical_left_shift_args *args, uint64_t constants,
@@ -287,6 +289,8 @@ int tosa_logical_left_shift_bind(const tosa_logical_left_shift_args *args, uint6
     made->args.input1 = cvmgen_keep_tensor(common, args->input1);
     made->args.input2 = cvmgen_keep_tensor(common, args->input2);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

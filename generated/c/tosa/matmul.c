@@ -477,13 +477,16 @@ static int matmul_run(const tosa_matmul_args *args, matmul_plan *plan, cvmgen_wo
     int status = CVMGEN_OK;
     int64_t *A_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "A_zp_refused", plan->A_zp_refused_size, 1, &A_zp_refused);
+        status = cvmgen_keep_scratch(error, "A_zp_refused", plan->A_zp_refused_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &A_zp_refused);
     int64_t *B_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "B_zp_refused", plan->B_zp_refused_size, 1, &B_zp_refused);
+        status = cvmgen_keep_scratch(error, "B_zp_refused", plan->B_zp_refused_size, 1,
+            spaces != NULL ? &spaces[2] : NULL, &B_zp_refused);
     int64_t *output_sums = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "output_sums", plan->output_sums_size, 1, &output_sums);
+        status = cvmgen_keep_scratch(error, "output_sums", plan->output_sums_size, 1,
+            spaces != NULL ? &spaces[3] : NULL, &output_sums);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         if (plan->types == matmul_of_int8_int32) {
@@ -540,9 +543,11 @@ static int matmul_run(const tosa_matmul_args *args, matmul_plan *plan, cvmgen_wo
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(A_zp_refused);
-    free(B_zp_refused);
-    free(output_sums);
+    if (spaces == NULL) {
+        free(A_zp_refused);
+        free(B_zp_refused);
+        free(output_sums);
+    }
     return status;
 }
 
@@ -556,7 +561,7 @@ typedef struct matmul_bound {
     cvmgen_bound common;
     tosa_matmul_args args;
     matmul_plan plan;
-    cvmgen_workspace spaces[1];
+    cvmgen_workspace spaces[4];
 } matmul_bound;
 
 static int matmul_run_bound(cvmgen_bound *common, cvmgen_error *error) {
@@ -582,7 +587,7 @@ int tosa_matmul_bind(const tosa_matmul_args *args, uint64_t constants, cvmgen_bo
     made->args.B_zp = cvmgen_keep_tensor(common, args->B_zp);
     made->args.output = cvmgen_keep_tensor(common, args->output);
     common->spaces = made->spaces;
-    common->space_count = 1;
+    common->space_count = 4;
     made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;

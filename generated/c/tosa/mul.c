@@ -346,7 +346,8 @@ int tosa_mul_infer(const tosa_mul_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int mul_run(const tosa_mul_args *args, mul_plan *plan, cvmgen_error *error) {
+static int mul_run(const tosa_mul_args *args, mul_plan *plan, cvmgen_workspace *spaces,
+                   cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input2", args->input2)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "shift", args->shift)) return CVMGEN_REFUSED;
@@ -362,12 +363,12 @@ static int mul_run(const tosa_mul_args *args, mul_plan *plan, cvmgen_error *erro
     int status = CVMGEN_OK;
     int64_t *shift_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "shift_refused", plan->shift_refused_size, 1,
+        status = cvmgen_keep_scratch(error, "shift_refused", plan->shift_refused_size, 1, spaces,
             &shift_refused);
     int64_t *shift_refused_2 = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "shift_refused_2", plan->shift_refused_2_size, 1,
-            &shift_refused_2);
+        status = cvmgen_keep_scratch(error, "shift_refused_2", plan->shift_refused_2_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &shift_refused_2);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         mul_shift_refused(plan, (const int8_t *)args->shift->data, shift_refused);
@@ -408,27 +409,30 @@ static int mul_run(const tosa_mul_args *args, mul_plan *plan, cvmgen_error *erro
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(shift_refused);
-    free(shift_refused_2);
+    if (spaces == NULL) {
+        free(shift_refused);
+        free(shift_refused_2);
+    }
     return status;
 }
 
 int tosa_mul(const tosa_mul_args *args, cvmgen_error *error) {
     mul_plan plan;
     if (mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return mul_run(args, &plan, error);
+    return mul_run(args, &plan, NULL, error);
 }
 
 typedef struct mul_bound {
     cvmgen_bound common;
     tosa_mul_args args;
     mul_plan plan;
+    cvmgen_workspace spaces[2];
 } mul_bound;
 
 static int mul_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     mul_bound *const bound = (mul_bound *)common;
     cvmgen_begin(error, "tosa.mul");
-    return mul_run(&bound->args, &bound->plan, error);
+    return mul_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_mul_bind(const tosa_mul_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -446,6 +450,8 @@ int tosa_mul_bind(const tosa_mul_args *args, uint64_t constants, cvmgen_bound **
     made->args.input2 = cvmgen_keep_tensor(common, args->input2);
     made->args.shift = cvmgen_keep_tensor(common, args->shift);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 2;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

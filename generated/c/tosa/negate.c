@@ -233,7 +233,8 @@ int tosa_negate_infer(const tosa_negate_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int negate_run(const tosa_negate_args *args, negate_plan *plan, cvmgen_error *error) {
+static int negate_run(const tosa_negate_args *args, negate_plan *plan, cvmgen_workspace *spaces,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input1_zp", args->input1_zp)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "output_zp", args->output_zp)) return CVMGEN_REFUSED;
@@ -249,12 +250,12 @@ static int negate_run(const tosa_negate_args *args, negate_plan *plan, cvmgen_er
     int status = CVMGEN_OK;
     int64_t *input1_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input1_zp_refused", plan->input1_zp_refused_size, 1,
-            &input1_zp_refused);
+        status = cvmgen_keep_scratch(error, "input1_zp_refused", plan->input1_zp_refused_size, 1,
+            spaces, &input1_zp_refused);
     int64_t *output_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "output_zp_refused", plan->output_zp_refused_size, 1,
-            &output_zp_refused);
+        status = cvmgen_keep_scratch(error, "output_zp_refused", plan->output_zp_refused_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &output_zp_refused);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         if (plan->types == negate_of_int8_int8) {
@@ -306,27 +307,30 @@ static int negate_run(const tosa_negate_args *args, negate_plan *plan, cvmgen_er
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(input1_zp_refused);
-    free(output_zp_refused);
+    if (spaces == NULL) {
+        free(input1_zp_refused);
+        free(output_zp_refused);
+    }
     return status;
 }
 
 int tosa_negate(const tosa_negate_args *args, cvmgen_error *error) {
     negate_plan plan;
     if (negate_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return negate_run(args, &plan, error);
+    return negate_run(args, &plan, NULL, error);
 }
 
 typedef struct negate_bound {
     cvmgen_bound common;
     tosa_negate_args args;
     negate_plan plan;
+    cvmgen_workspace spaces[2];
 } negate_bound;
 
 static int negate_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     negate_bound *const bound = (negate_bound *)common;
     cvmgen_begin(error, "tosa.negate");
-    return negate_run(&bound->args, &bound->plan, error);
+    return negate_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_negate_bind(const tosa_negate_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -344,6 +348,8 @@ int tosa_negate_bind(const tosa_negate_args *args, uint64_t constants, cvmgen_bo
     made->args.input1_zp = cvmgen_keep_tensor(common, args->input1_zp);
     made->args.output_zp = cvmgen_keep_tensor(common, args->output_zp);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 2;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

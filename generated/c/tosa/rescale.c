@@ -555,7 +555,8 @@ int tosa_rescale_infer(const tosa_rescale_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int rescale_run(const tosa_rescale_args *args, rescale_plan *plan, cvmgen_error *error) {
+static int rescale_run(const tosa_rescale_args *args, rescale_plan *plan,
+                       cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "input", args->input)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "multiplier", args->multiplier)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "shift", args->shift)) return CVMGEN_REFUSED;
@@ -577,28 +578,28 @@ static int rescale_run(const tosa_rescale_args *args, rescale_plan *plan, cvmgen
     int status = CVMGEN_OK;
     int64_t *multiplier_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "multiplier_refused", plan->multiplier_refused_size, 1,
-            &multiplier_refused);
+        status = cvmgen_keep_scratch(error, "multiplier_refused", plan->multiplier_refused_size, 1,
+            spaces, &multiplier_refused);
     int64_t *shift_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "shift_refused", plan->shift_refused_size, 1,
-            &shift_refused);
+        status = cvmgen_keep_scratch(error, "shift_refused", plan->shift_refused_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &shift_refused);
     int64_t *input_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
-            &input_zp_refused);
+        status = cvmgen_keep_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
+            spaces != NULL ? &spaces[2] : NULL, &input_zp_refused);
     int64_t *output_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "output_zp_refused", plan->output_zp_refused_size, 1,
-            &output_zp_refused);
+        status = cvmgen_keep_scratch(error, "output_zp_refused", plan->output_zp_refused_size, 1,
+            spaces != NULL ? &spaces[3] : NULL, &output_zp_refused);
     int64_t *input_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input_refused", plan->input_refused_size, 1,
-            &input_refused);
+        status = cvmgen_keep_scratch(error, "input_refused", plan->input_refused_size, 1,
+            spaces != NULL ? &spaces[4] : NULL, &input_refused);
     int64_t *shift_refused_2 = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "shift_refused_2", plan->shift_refused_2_size, 1,
-            &shift_refused_2);
+        status = cvmgen_keep_scratch(error, "shift_refused_2", plan->shift_refused_2_size, 1,
+            spaces != NULL ? &spaces[5] : NULL, &shift_refused_2);
     if (status == CVMGEN_OK) {
         rescale_multiplier_refused(plan, (const int32_t *)args->multiplier->data,
                                    multiplier_refused);
@@ -896,31 +897,34 @@ static int rescale_run(const tosa_rescale_args *args, rescale_plan *plan, cvmgen
             }
         }
     }
-    free(multiplier_refused);
-    free(shift_refused);
-    free(input_zp_refused);
-    free(output_zp_refused);
-    free(input_refused);
-    free(shift_refused_2);
+    if (spaces == NULL) {
+        free(multiplier_refused);
+        free(shift_refused);
+        free(input_zp_refused);
+        free(output_zp_refused);
+        free(input_refused);
+        free(shift_refused_2);
+    }
     return status;
 }
 
 int tosa_rescale(const tosa_rescale_args *args, cvmgen_error *error) {
     rescale_plan plan;
     if (rescale_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return rescale_run(args, &plan, error);
+    return rescale_run(args, &plan, NULL, error);
 }
 
 typedef struct rescale_bound {
     cvmgen_bound common;
     tosa_rescale_args args;
     rescale_plan plan;
+    cvmgen_workspace spaces[6];
 } rescale_bound;
 
 static int rescale_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     rescale_bound *const bound = (rescale_bound *)common;
     cvmgen_begin(error, "tosa.rescale");
-    return rescale_run(&bound->args, &bound->plan, error);
+    return rescale_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_rescale_bind(const tosa_rescale_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -940,6 +944,8 @@ int tosa_rescale_bind(const tosa_rescale_args *args, uint64_t constants, cvmgen_
     made->args.input_zp = cvmgen_keep_tensor(common, args->input_zp);
     made->args.output_zp = cvmgen_keep_tensor(common, args->output_zp);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 6;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

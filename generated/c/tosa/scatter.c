@@ -153,7 +153,8 @@ int tosa_scatter_infer(const tosa_scatter_args *args, cvmgen_error *error) {
 }
 
 /* A call that was checked, on the memory that it has. */
-static int scatter_run(const tosa_scatter_args *args, scatter_plan *plan, cvmgen_error *error) {
+static int scatter_run(const tosa_scatter_args *args, scatter_plan *plan,
+                       cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "values_in", args->values_in)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "indices", args->indices)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input", args->input)) return CVMGEN_REFUSED;
@@ -169,12 +170,12 @@ static int scatter_run(const tosa_scatter_args *args, scatter_plan *plan, cvmgen
     int status = CVMGEN_OK;
     int64_t *indices_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "indices_refused", plan->indices_refused_size, 1,
-            &indices_refused);
+        status = cvmgen_keep_scratch(error, "indices_refused", plan->indices_refused_size, 1,
+            spaces, &indices_refused);
     int64_t *indices_refused_2 = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "indices_refused_2", plan->indices_refused_2_size, 1,
-            &indices_refused_2);
+        status = cvmgen_keep_scratch(error, "indices_refused_2", plan->indices_refused_2_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &indices_refused_2);
     if (status == CVMGEN_OK) {
         scatter_indices_refused(plan, (const int32_t *)args->indices->data, indices_refused);
         if (status == CVMGEN_OK)
@@ -207,27 +208,30 @@ static int scatter_run(const tosa_scatter_args *args, scatter_plan *plan, cvmgen
             }
         }
     }
-    free(indices_refused);
-    free(indices_refused_2);
+    if (spaces == NULL) {
+        free(indices_refused);
+        free(indices_refused_2);
+    }
     return status;
 }
 
 int tosa_scatter(const tosa_scatter_args *args, cvmgen_error *error) {
     scatter_plan plan;
     if (scatter_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return scatter_run(args, &plan, error);
+    return scatter_run(args, &plan, NULL, error);
 }
 
 typedef struct scatter_bound {
     cvmgen_bound common;
     tosa_scatter_args args;
     scatter_plan plan;
+    cvmgen_workspace spaces[2];
 } scatter_bound;
 
 static int scatter_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     scatter_bound *const bound = (scatter_bound *)common;
     cvmgen_begin(error, "tosa.scatter");
-    return scatter_run(&bound->args, &bound->plan, error);
+    return scatter_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_scatter_bind(const tosa_scatter_args *args, uint64_t constants, cvmgen_bound **bound,
@@ -245,6 +249,8 @@ int tosa_scatter_bind(const tosa_scatter_args *args, uint64_t constants, cvmgen_
     made->args.indices = cvmgen_keep_tensor(common, args->indices);
     made->args.input = cvmgen_keep_tensor(common, args->input);
     made->args.values_out = cvmgen_keep_tensor(common, args->values_out);
+    common->spaces = made->spaces;
+    common->space_count = 2;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

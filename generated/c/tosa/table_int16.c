@@ -135,7 +135,7 @@ int tosa_table_int16_infer(const tosa_table_int16_args *args, cvmgen_error *erro
 
 /* A call that was checked, on the memory that it has. */
 static int table_int16_run(const tosa_table_int16_args *args, table_int16_plan *plan,
-                           cvmgen_error *error) {
+                           cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "input", args->input)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "table", args->table)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output", args->output, &plan->output_shape,
@@ -148,7 +148,7 @@ static int table_int16_run(const tosa_table_int16_args *args, table_int16_plan *
     int status = CVMGEN_OK;
     int64_t *table_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "table_refused", plan->table_refused_size, 1,
+        status = cvmgen_keep_scratch(error, "table_refused", plan->table_refused_size, 1, spaces,
             &table_refused);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
@@ -164,26 +164,27 @@ static int table_int16_run(const tosa_table_int16_args *args, table_int16_plan *
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(table_refused);
+    if (spaces == NULL) free(table_refused);
     return status;
 }
 
 int tosa_table_int16(const tosa_table_int16_args *args, cvmgen_error *error) {
     table_int16_plan plan;
     if (table_int16_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return table_int16_run(args, &plan, error);
+    return table_int16_run(args, &plan, NULL, error);
 }
 
 typedef struct table_int16_bound {
     cvmgen_bound common;
     tosa_table_int16_args args;
     table_int16_plan plan;
+    cvmgen_workspace spaces[1];
 } table_int16_bound;
 
 static int table_int16_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     table_int16_bound *const bound = (table_int16_bound *)common;
     cvmgen_begin(error, "tosa.table_int16");
-    return table_int16_run(&bound->args, &bound->plan, error);
+    return table_int16_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_table_int16_bind(const tosa_table_int16_args *args, uint64_t constants,
@@ -200,6 +201,8 @@ int tosa_table_int16_bind(const tosa_table_int16_args *args, uint64_t constants,
     made->args.input = cvmgen_keep_tensor(common, args->input);
     made->args.table = cvmgen_keep_tensor(common, args->table);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 1;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;

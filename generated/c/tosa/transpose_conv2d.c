@@ -382,7 +382,8 @@ int tosa_transpose_conv2d_infer(const tosa_transpose_conv2d_args *args, cvmgen_e
 
 /* A call that was checked, on the memory that it has. */
 static int transpose_conv2d_run(const tosa_transpose_conv2d_args *args,
-                                transpose_conv2d_plan *plan, cvmgen_error *error) {
+                                transpose_conv2d_plan *plan, cvmgen_workspace *spaces,
+                                cvmgen_error *error) {
     if (cvmgen_check_data(error, "input", args->input)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "weight", args->weight)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "bias", args->bias)) return CVMGEN_REFUSED;
@@ -404,11 +405,12 @@ static int transpose_conv2d_run(const tosa_transpose_conv2d_args *args,
     int status = CVMGEN_OK;
     int64_t *input_zp_refused = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
-            &input_zp_refused);
+        status = cvmgen_keep_scratch(error, "input_zp_refused", plan->input_zp_refused_size, 1,
+            spaces, &input_zp_refused);
     int64_t *output_sums = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, "output_sums", plan->output_sums_size, 1, &output_sums);
+        status = cvmgen_keep_scratch(error, "output_sums", plan->output_sums_size, 1,
+            spaces != NULL ? &spaces[1] : NULL, &output_sums);
     int64_t output_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
         if (plan->types == transpose_conv2d_of_int8_int8_int32) {
@@ -456,27 +458,30 @@ static int transpose_conv2d_run(const tosa_transpose_conv2d_args *args,
     }
     if (status == CVMGEN_OK)
         status = cvmgen_refuse_overflow(error, "output", args->output, output_overflow);
-    free(input_zp_refused);
-    free(output_sums);
+    if (spaces == NULL) {
+        free(input_zp_refused);
+        free(output_sums);
+    }
     return status;
 }
 
 int tosa_transpose_conv2d(const tosa_transpose_conv2d_args *args, cvmgen_error *error) {
     transpose_conv2d_plan plan;
     if (transpose_conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return transpose_conv2d_run(args, &plan, error);
+    return transpose_conv2d_run(args, &plan, NULL, error);
 }
 
 typedef struct transpose_conv2d_bound {
     cvmgen_bound common;
     tosa_transpose_conv2d_args args;
     transpose_conv2d_plan plan;
+    cvmgen_workspace spaces[2];
 } transpose_conv2d_bound;
 
 static int transpose_conv2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     transpose_conv2d_bound *const bound = (transpose_conv2d_bound *)common;
     cvmgen_begin(error, "tosa.transpose_conv2d");
-    return transpose_conv2d_run(&bound->args, &bound->plan, error);
+    return transpose_conv2d_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tosa_transpose_conv2d_bind(const tosa_transpose_conv2d_args *args, uint64_t constants,
@@ -496,6 +501,8 @@ int tosa_transpose_conv2d_bind(const tosa_transpose_conv2d_args *args, uint64_t 
     made->args.input_zp = cvmgen_keep_tensor(common, args->input_zp);
     made->args.weight_zp = cvmgen_keep_tensor(common, args->weight_zp);
     made->args.output = cvmgen_keep_tensor(common, args->output);
+    common->spaces = made->spaces;
+    common->space_count = 2;
     (void)constants;
     *bound = common;
     return CVMGEN_OK;
