@@ -16,7 +16,8 @@
      let    newest[n, f] = clip(rescaled(total[n, f], m, s), least(T), greatest(T))
      output Y : T[N, F, M]
      # The zero point is added in the type of the state, where a sum that has no place in it goes round.
-     Y[n, f, t] = S[n, f, t + 1] if t < M - 1 else bitand(newest[n, f] + zs - least(T), greatest(T) - least(T)) + least(T)
+     Y[n, f, t] = S[n, f, t + 1] if t < M - 1
+                    else bitand(newest[n, f] + zs - least(T), greatest(T) - least(T)) + least(T)
      example svdf_state([[[1, 2, 3]]], [[10, 20]], [[4, -1]], s=1) == [[[2, 3, 20]]]
    } */
 #include "cvmgen_cuda.h"
