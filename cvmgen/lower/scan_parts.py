@@ -42,8 +42,10 @@ class RunningReduction:
 
 
 def part_scans(program: i.Program, rows: int | None) -> i.Program:
-    """The program with parts of running reductions of integers: of long rows in calls with fewer
-    than so many `rows`, or else of all."""
+    """The program with parts of running reductions of integers along long rows.
+
+    rows: calls with fewer rows than so many have parts; without it all have.
+    """
     for nest in program.nests:
         found = running_reduction(nest)
         if found is not None:
