@@ -208,7 +208,7 @@ ROWS = [
             "  apply tanh, i_lanes: tanhs@[0]",
             "  avx512 for 0 <= i_lane < i_lanes:",
             "    Y@[i_piece + i_lane] = stored_f64(sigmoids@[i_lane] * tanhs@[i_lane] "
-            "+ (exp_f64(f64(Z@[i_piece + i_lane])) if f64(Z@[i_piece + i_lane]) > 0.0 else 0.0))",
+            "+ (exp_f64(f64(Z@[i_piece + i_lane])) if Z@[i_piece + i_lane] > f32(0.0) else 0.0))",
         ],
         "functions of many numbers, those that need others behind them; not what may be left out",
     ),
