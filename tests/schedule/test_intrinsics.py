@@ -54,7 +54,7 @@ def test_dot4(generated: Path, rows: int, columns: int, depth: int) -> None:
     inputs = {"X": Tensor.of(x.tolist(), dtype="int8"), "W": Tensor.of(w.tolist(), dtype="int8")}
     wanted = np.array(Reference(DOT4.meaning).evaluate(inputs, {}).outputs["Y"].nested())
     operators = cvmgen.load("c", folder=generated)
-    library = ctypes.CDLL(str(operators.processor.path))
+    library = operators.processor.library
     quads, panels = -(-depth // DEPTH), -(-columns // COLUMNS)
     image = np.full((rows, quads * DEPTH), 200, np.uint8)
     image[:, :depth] = x + DOT4.staged["X"]
