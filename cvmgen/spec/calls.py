@@ -15,6 +15,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.brackets import BracketChecker
 from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
+from cvmgen.spec.imports import ready_to_import
 from cvmgen.spec.own_names import names_behind, names_in, other_names, own_names, with_others
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, ScopedName
 from cvmgen.spec.words import SELECTION_FORMS, plural
@@ -117,9 +118,8 @@ class CallChecker:
             hint = f"write {SELECTION_FORMS[name]}"
             raise SpecError(place, f"'{name}' needs a range for its index", hint)
         known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.expressions.where]
-        hint = (
-            did_you_mean(name, known) or f"functions are {', '.join(FUNCTIONS)}; 'def' makes others"
-        )
+        others = f"functions are {', '.join(FUNCTIONS)}; 'def' makes others"
+        hint = ready_to_import(name) or did_you_mean(name, known) or others
         raise SpecError(place, f"unknown function '{name}'", hint)
 
     # -------------------------------------------------------- questions about an operand

@@ -15,6 +15,7 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, REAL_LIST, SELECTED, SET, Kind, element_kind
+from cvmgen.spec.imports import ready_to_import
 from cvmgen.spec.scope import Scope, ScopedName
 
 Checked = tuple[n.Expr, Kind]
@@ -221,7 +222,8 @@ class Checker(ABC):
         if self.in_slot and len(text) == 1 and text.islower():
             hint = f"put it on the left side, or reduce over it: sum[{text} < ...](...)"
             raise SpecError(span, f"index '{text}' is not bound", hint)
-        hint = self.elsewhere(text) or self.scope.suggest(text, self.where)
+        hint = self.elsewhere(text) or ready_to_import(text)
+        hint = hint or self.scope.suggest(text, self.where)
         raise SpecError(span, f"unknown name '{text}'", hint)
 
     def elsewhere(self, text: str) -> str:

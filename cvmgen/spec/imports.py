@@ -55,6 +55,13 @@ def in_reach(files: Sequence[SpecFile]) -> Iterator[tuple[str, Sequence[SpecFile
         yield opset, [each for each in (*files, *ours) if each.opset in found]
 
 
+def ready_to_import(name: str) -> str | None:
+    """A hint for an unknown name that all opsets which come with cvmgen share."""
+    if all(each.name != name for each in _importable(_shipped(""))):
+        return None
+    return f"write 'import {name} from {COMMON}' at the head of the file"
+
+
 class Resolver:
     """The declarations of each opset with those that it imports; `errors` of imports, and the names
     that these would have brought."""
