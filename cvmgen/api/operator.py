@@ -253,6 +253,7 @@ class Operator(Arguments, Uncopied):
         shapes = self._each(self._shapes, known_shapes)
         measured = self._precisions(declared, arrays)
         self._backend.infer(self._info, Described(shapes, measured, values))
+        others = {name: values[name] for name in others}  # which nobody changes
         keywords = {"precisions": precisions, "dtype": dtype, "check": check, **others}
         return self._opened(dict(zip(self._input_names, operands, strict=True)), keywords)
 

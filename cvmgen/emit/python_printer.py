@@ -326,6 +326,8 @@ class PythonPrinter(Imports):
         body = f"{self.inside(expr.over, expr.element)} {clauses}"
         if expr.op == "prod":
             return f"support.size([{body}])"
+        if expr.op in ("max", "min") and self.reals:
+            return self.called(f"reals.{REAL_CALLS[expr.op]}", f"*({body})")
         return f"{self.builtin(FOLDS[expr.op])}({body})"
 
     # -------------------------------------------------------- statements

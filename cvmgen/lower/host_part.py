@@ -27,6 +27,9 @@ from cvmgen.lower.walks import strided
 from cvmgen.source import Span
 from cvmgen.spec.formula import Input
 
+REALS = ("double", "cvmgen_reals")
+"""The C types of real numbers of the host."""
+
 ZEROS: Mapping[str, i.Expr] = {
     "list": i.ListOf(()),
     "reals": i.ListOf(()),
@@ -177,13 +180,19 @@ class HostPart:
                 return self.set_output(statement)
             case i.Require(condition=condition, rule=rule, terms=terms, span=span):
                 refuse = h.Refuse("", self.terms(terms), (rule,), span=span)
-                return (i.If(opposite(condition), (refuse,), (), span),)
+                return (i.If(self.fails(condition), (refuse,), (), span),)
             case i.Cases():
                 return self.cases(statement)
             case i.Let(name=name) if name not in self.used:
                 return ()
             case _:
                 return (statement,)
+
+    def fails(self, condition: i.Expr) -> i.Expr:
+        """Where a requirement does not hold; one of NaN holds nowhere, and neither does its
+        opposite."""
+        real = any(self.types.get(each) in REALS for each in names_in(condition))
+        return i.Not(condition) if real else opposite(condition)
 
     def kept(self) -> h.FillPlan:
         """What the rest of the call reads."""

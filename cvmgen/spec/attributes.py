@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_RANK
 from cvmgen.functions import RELATIONS
 from cvmgen.source import SpecError, code_of, did_you_mean
 from cvmgen.spec import declarations as d
@@ -193,6 +193,9 @@ def check_default(
             raise SpecError(default.span, message)
     if kind == REAL:
         return finite_number(checker, default)
+    if isinstance(default, n.TupleOf) and len(default.elements) > MAX_RANK:
+        message = f"'{item.name}' has at most {MAX_RANK} entries"
+        raise SpecError(default.span, f"{message}, its default {len(default.elements)}")
     if kind == REAL_LIST and isinstance(default, n.TupleOf):
         entries = tuple(finite_number(checker, each) for each in default.elements)
         return n.TupleOf(entries, default.span)

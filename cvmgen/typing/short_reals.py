@@ -24,7 +24,7 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import rebuild, replaced, walk
-from cvmgen.reals import to_float32
+from cvmgen.reals import is_float32
 from cvmgen.typing.agreement import BITS, Agreement
 
 ROUNDED = ("+", "-", "*", "over")  # once, however wide
@@ -80,7 +80,7 @@ class ShortReals:
                 if self.types.type_of(operand) == "f32":
                     return operand
                 return i.Convert("f32", operand) if self.digits(operand) <= SHORT else None
-            case i.Real(text=text) if to_float32(float(text)) == float(text) or text == "nan":
+            case i.Real(text=text) if is_float32(float(text)) or text == "nan":
                 return i.Convert("f32", value)
             case i.Call(function=function, arguments=(argument,)) if function in TO_INTEGERS:
                 short = self.exact(argument)

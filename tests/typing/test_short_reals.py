@@ -37,6 +37,11 @@ ROWS = [
         "cvmgen_stored_f32(cvmgen_fma_f64((double)A[i], (double)B[i], (double)A[i]))",
         "a sum that is rounded to 64 bits may be a tie of 32 that the exact one is not",
     ),
+    (
+        "A[i] * float32(1.0000000596046448)",
+        "cvmgen_canonical_f32(A[i] * (float)1.0000000596046448)",
+        "one that is rounded to 64 bits, and then to 32",
+    ),
     ("sqrt(A[i]) if A[i] > B[i] else 0.0", "A[i] > B[i] ? cvmgen_sqrt_f32(A[i]) : 0.0f", "choices"),
     (
         "min(max(A[i] + B[i], -1.0), inf)",
@@ -92,6 +97,8 @@ def invented(random: Random, depth: int) -> str:
 
 OPERATIONS = ("A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "A[i] over B[i]", "sqrt(A[i])")
 OF_32 = (*OPERATIONS, "min(A[i], B[i])", "max(A[i], B[i])", "-A[i]", "ceil(A[i])", "trunc(A[i])")
+# A tie of 32 bits that 64 bits make of what is none, and what is too large or too small for these.
+TWICE_ROUNDED = ("1.0000000596046448", "3.4028235677973366e38", "1e39", "1e-46")
 # Zeros and infinities, NaN quiet and not, the least and the greatest numbers, normal and not, and
 # those beside powers of two, whose products and quotients lie beside ties.
 EDGES = [
@@ -104,7 +111,11 @@ EDGES = [
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
     random = Random(32)
-    values = [*OF_32, *(invented(random, 4) for _ in range(26))]
+    values = [
+        *OF_32,
+        *(f"A[i] * float32({each})" for each in TWICE_ROUNDED),
+        *(invented(random, 4) for _ in range(26)),
+    ]
     texts = []
     for at in range(0, len(values), 12):
         some = values[at : at + 12]

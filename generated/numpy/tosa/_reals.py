@@ -163,6 +163,11 @@ def to_bfloat16(value: float) -> float:
     return math.copysign(math.ldexp(round(math.ldexp(value, -step)), step), value)
 
 
+def is_float32(value: float) -> bool:
+    """Whether 32 bits hold a number."""
+    return to_float32(value) == value
+
+
 def to_float32(value: float) -> float:
     """Rounded to 32 bits, to nearest even; what is too large becomes an infinity."""
     if value != value or math.isinf(value):
