@@ -222,8 +222,8 @@ class Checker(ABC):
         if self.in_slot and len(text) == 1 and text.islower():
             hint = f"put it on the left side, or reduce over it: sum[{text} < ...](...)"
             raise SpecError(span, f"index '{text}' is not bound", hint)
-        hint = self.elsewhere(text) or ready_to_import(text)
-        hint = hint or self.scope.suggest(text, self.where)
+        known = self.elsewhere(text) or ready_to_import(text)
+        hint = known or self.scope.suggest(text, self.where)
         raise SpecError(span, f"unknown name '{text}'", hint)
 
     def elsewhere(self, text: str) -> str:
