@@ -18,6 +18,7 @@ from cvmgen.emit.c_spelling import (
     UNARY,
     c_identifier,
     end_name,
+    is_short_real,
     paren,
 )
 from cvmgen.emit.line_map import marked, unmarked
@@ -27,7 +28,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.reals import is_float32
 from cvmgen.schedule.copies import is_vector
 from cvmgen.schedule.generic import TYPE_PARAMETERS
 from cvmgen.spec.words import word_constant
@@ -180,10 +180,7 @@ class CPrinter:
                 return f"INT64_C({value})", PRIMARY
             case i.Const(value=value) if type_name == "i128" and not -(1 << 63) <= value < 1 << 63:
                 return self.number(value)
-            # A number that 32 bits do not hold is rounded to 64 of them first.
-            case i.Real(text=text) if (
-                type_name == "f32" and text not in REALS and is_float32(float(text))
-            ):
+            case i.Real(text=text) if type_name == "f32" and is_short_real(text):
                 return f"{text}f", UNARY if text[0] == "-" else PRIMARY
             case _:
                 return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY

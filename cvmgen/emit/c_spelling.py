@@ -6,6 +6,7 @@ from cvmgen.emit.lines import Comment
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.functions import BITWISE
 from cvmgen.ir.checks import OURS
+from cvmgen.reals import is_float32
 from cvmgen.schedule.generic import TYPE_PARAMETERS
 from cvmgen.schedule.gpu.mapped import KernelParameter
 from cvmgen.spec.words import C_WORDS
@@ -120,6 +121,12 @@ def c_identifier(name: str) -> str:
     if name.startswith(OURS):
         return name.removeprefix(OURS)
     return f"{name}_" if name in C_WORDS or name in LOCALS else name
+
+
+def is_short_real(text: str) -> bool:
+    """Whether a number is written with the suffix of 32 bits: one that they do not hold is rounded
+    to 64 bits first."""
+    return text not in REALS and is_float32(float(text))
 
 
 def declarator(type_name: str, name: str) -> str:
