@@ -252,11 +252,8 @@ class CPrinter:
     # -------------------------------------------------------- statements
 
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
-        return [
-            line
-            for statement in statements
-            for line in marked(statement.span, self.statement(statement))
-        ]
+        pieces = (marked(each.span, self.statement(each)) for each in statements)
+        return [line for lines in pieces for line in lines]
 
     def nested(self, body: i.Block) -> list[str]:
         """Statements that stand a level deeper."""
