@@ -8,9 +8,10 @@ is, where there are few rows and these are long,
     before[n, p] = sums[n, 0] + ... + sums[n, p]
     for n, p: total = before[n, p]; for k in part p: total += x[n, k]; Y[n, k] = total
 
-with sums, products, maxima and minima of integers, which come out the same however their terms are
-grouped. A maximum's first part begins with the row's first term, which changes nothing. How many
-parts there are follows from the shapes of a call alone, and is 1 where the rows are work enough.
+with sums, maxima and minima of integers, which come out the same however their terms are grouped;
+products leave 64 bits too soon for parts to be kept. A maximum's first part begins with the row's
+first term, which changes nothing. How many parts there are follows from the shapes of a call alone,
+and is 1 where the rows are work enough.
 """
 
 from __future__ import annotations

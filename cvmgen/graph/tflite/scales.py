@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
+from cvmgen.reals import to_float32
 
 INT8: Final = (-128, 127)
 LEAST_SHIFT: Final = -31
@@ -14,7 +14,7 @@ LEAST_SHIFT: Final = -31
 
 def single(x: float) -> float:
     """The nearest number of 32 bits."""
-    return float(np.float32(x))
+    return to_float32(x)
 
 
 def rounded(x: float) -> int:
