@@ -20,6 +20,9 @@ from cvmgen.paths import cache_folder
 UNUSED_DAYS = 30
 """An entry that nobody asked for in so many days goes."""
 
+MOST_BYTES = 5 << 30
+"""What all entries may take together, those of the last day apart."""
+
 _DAY = 24 * 60 * 60
 
 
@@ -155,7 +158,11 @@ def _mark_used(entry: Path) -> None:
 
 
 def _sweep() -> None:
-    """Once a day, remove what was not used for `UNUSED_DAYS`."""
+    """Once a day, remove what nobody used for `UNUSED_DAYS`, and the oldest beyond `MOST_BYTES`.
+
+    What was used within the last day stays, however much it is: another process may have asked
+    for it and not have opened it yet.
+    """
     folder = cache_folder()
     stamp = folder / "swept"
     now = time.time()
@@ -163,12 +170,21 @@ def _sweep() -> None:
         return
     stamp.touch()
     limit = now - UNUSED_DAYS * _DAY
-    for digest in folder.glob("entries/*/*.sha256"):
+    size = 0
+    for used, digest in sorted(_last_used(folder), reverse=True):
         with contextlib.suppress(FileNotFoundError):  # another process sweeps too
-            if digest.stat().st_mtime < limit:
+            entry = digest.with_suffix("")
+            size += entry.stat().st_size
+            if used < limit or (size > MOST_BYTES and used < now - _DAY):
                 digest.unlink()
-                digest.with_suffix("").unlink()
+                entry.unlink()
     for left in (*folder.glob("failed/*"), *folder.glob("entries/*/*.partial")):
         with contextlib.suppress(FileNotFoundError):
             if left.stat().st_mtime < limit:
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def _last_used(folder: Path) -> Iterator[tuple[float, Path]]:
+    for digest in folder.glob("entries/*/*.sha256"):
+        with contextlib.suppress(FileNotFoundError):
+            yield digest.stat().st_mtime, digest

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cvmgen.build import cache as build_cache
 from cvmgen.build.cache import UNUSED_DAYS, content_key, get_or_build, keep_failed
 from cvmgen.errors import BuildError, CacheError, InternalError
 
@@ -178,3 +179,17 @@ def test_sweeps_what_nobody_uses(cache: Path) -> None:
     assert used.read_text() == "x"
     assert not old.exists()
     assert not failed.exists()
+
+
+def test_sweeps_the_oldest_beyond_the_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_cache, "MOST_BYTES", 10)
+    now = time.time()
+    entries = {}
+    for name, hours in (("oldest", 99), ("older", 50), ("old", 49), ("new", 1)):
+        entry = get_or_build(KEY, f".{name}", lambda path: path.write_text("1234") and None)
+        used = now - hours * 60 * 60
+        os.utime(entry.with_name(f"{entry.name}.sha256"), (used, used))
+        entries[name] = entry
+    (cache / "swept").unlink()
+    get_or_build(KEY, ".next", lambda path: path.write_text("1") and None)
+    assert {name for name, entry in entries.items() if entry.exists()} == {"new", "old"}
