@@ -1,7 +1,8 @@
 """Processes that help this one with what takes long in Python: several items at once.
 
-They start afresh, so a request names what to call by where it is defined. What fails in them, or
-cannot be sent, is nobody's loss: who asked does it again and finds out why.
+They start afresh, or are the workers of the Dask scheduler that $CVMGEN_SCHEDULER names; so a
+request names what to call by where it is defined. What fails in them, or cannot be sent, is
+nobody's loss: who asked does it again and finds out why.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from queue import SimpleQueue
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from cvmgen.build.cluster import RETRIES, connected
 from cvmgen.build.process import look_for_cycles_seldom, piped, workers
 from cvmgen.errors import BuildError
 
@@ -59,12 +61,25 @@ def _pool(
     work: Callable[[Item], Result], items: Sequence[Item], stack: ExitStack
 ) -> tuple[ThreadPoolExecutor, Callable[[Item], Result | None]] | None:
     """Threads and what they do with an item, which is to have a helper do it; None without any."""
-    count = min(workers(), len(items))
-    helpers = _started(count, stack) if count > 1 and len(items) >= FEW else []
-    if not helpers:
+    address = os.environ.get("CVMGEN_SCHEDULER")
+    found = _on_cluster(address, work, stack) if address else _here(work, len(items), stack)
+    if found is None:
         return None
     from concurrent.futures import ThreadPoolExecutor  # slow import
 
+    count, ask = found
+    pool = ThreadPoolExecutor(min(count, len(items)) or 1)
+    # It waits for nobody: who waits for an answer does no longer when the helpers have ended.
+    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+    return pool, ask
+
+
+def _here(
+    work: Callable[[Item], Result], items: int, stack: ExitStack
+) -> tuple[int, Callable[[Item], Result | None]] | None:
+    """How many items at once, and what asks a helper of this machine; None without any."""
+    count = min(workers(), items)
+    helpers = _started(count, stack) if count > 1 and items >= FEW else []
     idle: SimpleQueue[Popen[bytes]] = SimpleQueue()
     for helper in helpers:
         idle.put(helper)
@@ -76,10 +91,25 @@ def _pool(
         idle.put(helper)
         return answer
 
-    pool = ThreadPoolExecutor(count)
-    # It waits for nobody: who waits for an answer does no longer when the helpers have ended.
-    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-    return pool, ask
+    return (count, ask) if helpers else None
+
+
+def _on_cluster(
+    address: str, work: Callable[[Item], Result], stack: ExitStack
+) -> tuple[int, Callable[[Item], Result | None]]:
+    """The same of a cluster; no more items wait there than keep all its threads busy."""
+    client = stack.enter_context(connected(address))
+    threads = client.nthreads().values()
+    if any(each > 1 for each in threads):  # solvers are not made for it
+        raise BuildError("workers of one thread each are needed: dask worker --nthreads 1")
+
+    def ask(item: Item) -> Result | None:
+        with suppress(Exception):
+            answer: Result = client.submit(work, item, pure=False, retries=RETRIES).result()
+            return answer
+        return None
+
+    return 2 * sum(threads), ask
 
 
 def _started(count: int, stack: ExitStack) -> list[Popen[bytes]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -101,10 +100,8 @@ class Generated:
         return operator not in self.failed and (whole or operator not in {None, *self.entries})
 
 
-def build_folder(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) -> Exit:
+def build_folder(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     """Bring the folder up to date, compile the C library, and say what changed."""
-    if jobs is not None:
-        os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
     with Progress(aloud=not as_json) as progress, CompiledAhead() as compiling:
         changes, generated = bring_up_to_date(request, progress, faults, compiling)
         progress.clear()

@@ -48,6 +48,9 @@ from cvmgen.cli.runs import (
 from cvmgen.errors import CacheError, Faults
 from cvmgen.spec.tables import keep_tables
 
+SPREAD = {"jobs": "CVMGEN_JOBS", "scheduler": "CVMGEN_SCHEDULER"}
+"""Options that are read where processes are started, and by which variable."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code and lets no exception out."""
@@ -93,6 +96,9 @@ def kept_tables(origin: str, make: Callable[[], bytes]) -> bytes:
 
 def perform(options: argparse.Namespace, faults: Faults) -> Exit:
     """Hand the options to their command."""
+    for name, variable in SPREAD.items():
+        if (given := getattr(options, name, None)) is not None:
+            os.environ[variable] = str(given)
     return COMMANDS[options.command].run(options, faults)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.build.cluster import RETRIES, connected
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import UsageError
 from cvmgen.errors import CvmgenError
@@ -23,7 +24,6 @@ Part = tuple[int, tuple[np.ndarray[Any, Any], ...]]
 PART_BYTES = 1 << 20
 """What the inputs of some rows come to that are run together."""
 MOST_ROWS = 256
-RETRIES = 3
 OF_ARRAYS = ("zarr.json", ".zarray")
 """What the folder of an array has, of which version of the format it is."""
 
@@ -75,15 +75,9 @@ def on_cluster(
     address: str, network: Net, data: Sequence[Array], count: int, step: int
 ) -> Iterator[Part]:
     """All rows, as workers are done with them. What a worker had that is lost is run by another."""
-    try:
-        from distributed import Client, as_completed
-    except ModuleNotFoundError:
-        raise UsageError("--scheduler needs Dask: pip install 'cvmgen[dask]'") from None
-    try:
-        client = Client(address)
-    except (OSError, ValueError) as error:
-        raise CvmgenError(f"no scheduler of Dask at {address}: {error}") from None
-    with client:
+    with connected(address) as client:
+        from distributed import as_completed
+
         # Of a task, unlike of scattered data, Dask knows how to make the result again.
         there = client.submit(as_it_is, network, pure=False, retries=RETRIES)
         starts: dict[Any, int] = {}

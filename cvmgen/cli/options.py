@@ -25,6 +25,15 @@ def add_spec(made: argparse.ArgumentParser) -> None:
     )
 
 
+def add_scheduler(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="let the workers of this Dask scheduler take operators, as tcp://localhost:8786; they "
+        "need this cvmgen, and its folders at the same paths",
+    )
+
+
 def add_model(made: argparse.ArgumentParser, about: str) -> None:
     made.add_argument(
         "--model",
@@ -201,6 +210,7 @@ def add_check(made: argparse.ArgumentParser) -> None:
         help="spec files or folders, or files of schedules (default: all of spec/)",
     )
     add_model(made, "apply the schedules for models to this one too, and write nothing")
+    add_scheduler(made)
     add_spec(made)
 
 
@@ -386,6 +396,7 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         metavar="N",
         help="prove with at most N processes at once (default: one for each core)",
     )
+    add_scheduler(made)
     add_spec(made)
 
 

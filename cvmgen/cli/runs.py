@@ -44,7 +44,7 @@ def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
     )
     if options.check:
         return build.check(request, faults, as_json=options.json)
-    return build.build_folder(request, faults, as_json=options.json, jobs=options.jobs)
+    return build.build_folder(request, faults, as_json=options.json)
 
 
 def chosen_targets(options: argparse.Namespace) -> tuple[str, ...]:
@@ -295,7 +295,8 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
     if given is not None:
         own_schedules(options)
         others = options.ledger or on_terms(options) or options.generated is not None
-        if others or options.target != "c" or options.jobs is not None:
+        spread = options.jobs is not None or options.scheduler is not None
+        if others or options.target != "c" or spread:
             raise UsageError("--model goes with --explain and names of steps alone")
         return verify.verify_model(
             options.spec,
@@ -344,7 +345,6 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
         options.operators,
         explain=options.explain,
         as_json=options.json,
-        jobs=options.jobs,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,12 +28,8 @@ NO_SOLVERS = (
 )
 
 
-def verify(
-    spec: Path, names: Sequence[str], *, explain: bool, as_json: bool, jobs: int | None
-) -> Exit:
+def verify(spec: Path, names: Sequence[str], *, explain: bool, as_json: bool) -> Exit:
     """Prove what the C kernels of operators must keep; of none that is named, of all."""
-    if jobs is not None:
-        os.environ["CVMGEN_JOBS"] = str(jobs)  # read where processes are started
     if explain and not names:
         raise UsageError("--explain shows every obligation: name an operator")
     with Progress() as progress:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from cvmgen.build import helpers, process
+from cvmgen.build import cluster, helpers, process
 from cvmgen.build.helpers import helped, helped_as_done
+from cvmgen.errors import BuildError
 
 ROWS: list[tuple[Callable[..., Any], list[Any], list[Any], str]] = [
     (math.sqrt, [9, 4, 1, 16], [3.0, 2.0, 1.0, 4.0], "answers in the order of the items"),
@@ -23,6 +24,11 @@ ROWS: list[tuple[Callable[..., Any], list[Any], list[Any], str]] = [
     (lambda item: item, [1, 2, 3], [None, None, None], "what cannot be named"),
     (os._exit, [0, 0, 0], [None, None, None], "they end"),
 ]
+
+
+def _own_process(wait: int) -> int:
+    time.sleep(wait / 100)
+    return os.getpid()
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +81,22 @@ def test_who_asks_no_more_ends_them() -> None:
     assert time.monotonic() - began < 30
     assert all(each.poll() is not None for each in asked)
     assert not process._running
+
+
+def test_workers_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as workers:
+        monkeypatch.setenv("CVMGEN_SCHEDULER", workers.scheduler_address)
+        assert list(helped(math.sqrt, [9, -1, 1])) == [3.0, None, 1.0]
+        assert list(helped(os.getpid, [])) == []
+        told = {pid for pid in helped(_own_process, range(8)) if pid is not None}
+        assert len(told) > 1
+        assert os.getpid() not in told
+        monkeypatch.setattr(cluster, "_PACKAGE", Path(__file__).parent)
+        with pytest.raises(BuildError, match="another cvmgen than here, or none: the worker tcp:"):
+            list(helped(math.sqrt, [9]))
+    monkeypatch.setenv("CVMGEN_SCHEDULER", "localhost")
+    with pytest.raises(BuildError, match="no workers of Dask at localhost"):
+        list(helped(math.sqrt, [9]))
