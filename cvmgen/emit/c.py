@@ -16,9 +16,8 @@ from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import C_TYPES
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dispatch_c import CCallWriter
 from cvmgen.schedule.kernels import Kernels
-from cvmgen.schedule.signatures import workspaces
+from cvmgen.schedule.signatures import kept_memory, workspaces
 
 HELPERS = {f"{name}_f64" for name in ELEMENTARY}
 # What kernels include, and which of their statements and values need it.
@@ -49,7 +48,7 @@ class CEmitter(NestEmitter):
         headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
         headers += [name for name, needs in HEADERS.items() if any(map(needs, nodes))]
         packed = workspaces(self.kernels)
-        spaces = len(packed) + len(CCallWriter(self.kernels).kept())
+        spaces = len(packed) + len(kept_memory(self.kernels))
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []
         places = {item.name: at for at, item in enumerate(self.operator.inputs)}

@@ -27,6 +27,9 @@ from cvmgen.schedule.gpu.mapped import NARROW, KernelParameter
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.signatures import (
     c_parameters,
+    entries,
+    kept_lists,
+    kept_memory,
     tensor_types,
     tile_parameters,
     workspaces,
@@ -77,7 +80,6 @@ class CCallWriter(CallWriter):
 
     def run(self) -> Iterator[i.Stmt]:
         plain = [item for item in self.read_inputs if not item.variadic]
-        lists = self.lists()
         yield self.let(STATUS, "status", i.Call("ok", ()))
         for item in plain:
             yield from self.copy(item)
@@ -86,7 +88,7 @@ class CCallWriter(CallWriter):
             widened = self.widened(item, tensor_operand(item.name))
             yield self.where(conjunction(tests), widened) if tests else widened
         yield from self.scratch()
-        for memory, count in lists:
+        for memory, count in kept_lists(self.kernels):
             yield from self.memory(entries(memory).name, memory, count)
         for name in self.overflowing:
             yield self.let(noted_overflow(name), "i64", i.Call("no_overflow", ()))
@@ -95,7 +97,7 @@ class CCallWriter(CallWriter):
         for name in self.overflowing:
             yield self.noted("refuse_overflow", name, tensor_operand(name), noted_overflow(name))
         yield from map(self.free, map(copy_of, plain))
-        if kept := self.kept():
+        if kept := kept_memory(self.kernels):
             alone = i.Compare("==", SPACES, h.NULL)
             yield self.where(alone, *(self.free(i.Var(each)) for each in kept))
         yield i.Return(self.span, STATUS)
@@ -113,14 +115,9 @@ class CCallWriter(CallWriter):
         return i.Invoke(i.Call("free", (memory,)), self.span)
 
     def request(self, memory: i.Scratch, words: int, name: str) -> i.Stmt:
-        space = self.space(len(workspaces(self.kernels)) + self.kept().index(name))
+        space = self.space(len(workspaces(self.kernels)) + kept_memory(self.kernels).index(name))
         given = plan_member(memory.size), i.Const(words), space, i.Address(i.Var(name))
         return h.Check("keep_scratch", memory.owner, given, (STATUS.name,), span=self.span)
-
-    def kept(self) -> list[str]:
-        """The memory that a bound call keeps, behind the workspaces of tiles: a name each."""
-        lists = (entries(memory).name for memory, _ in self.lists())
-        return [*(each.name for each in self.program.scratch), *lists]
 
     def space(self, at: int) -> i.Expr:
         """One of the workspaces of a bound call; NULL where there are none."""
@@ -128,17 +125,6 @@ class CCallWriter(CallWriter):
             return SPACES
         place = i.Load(SPACES.name, None, i.Const(at))
         return i.Address(place, i.Compare("!=", SPACES, h.NULL))
-
-    def lists(self) -> list[tuple[i.Scratch, int]]:
-        """The memory of selected lists with values of their entries beside them, and how many of
-        each entry."""
-        found = []
-        for number, nest in enumerate(self.nests):
-            memory = self.program.lists_of(nest.tensor)
-            if memory and nest.tensor not in self.operator.output_names:
-                most = max(len(each.subject.kept) for each in self.kernels.of(number))
-                found += [(memory[0], most)] if most else []
-        return found
 
     # -------------------------------------------------------- nests
 
@@ -227,11 +213,6 @@ def copy_of(item: Input) -> i.Var:
 
 def noted_overflow(output: str) -> i.Var:
     return i.Var(f"{h.OURS}{output}_overflow")
-
-
-def entries(memory: i.Scratch) -> i.Var:
-    """The memory for values of the entries of a list."""
-    return i.Var(f"{h.OURS}{memory.name}_entries")
 
 
 def entry_values(memory: i.Scratch, at: int, type_name: str) -> i.Expr:

@@ -77,6 +77,29 @@ def workspaces(kernels: Kernels) -> dict[int, str]:
     return found
 
 
+def kept_memory(kernels: Kernels) -> list[str]:
+    """The memory that a bound call keeps, behind the workspaces of tiles: a name each."""
+    lists = (entries(memory).name for memory, _ in kept_lists(kernels))
+    return [*(each.name for each in kernels.program.scratch), *lists]
+
+
+def kept_lists(kernels: Kernels) -> list[tuple[i.Scratch, int]]:
+    """The memory of selected lists with values of their entries beside them, and how many of each
+    entry."""
+    found = []
+    for number, nest in enumerate(kernels.program.nests):
+        memory = kernels.program.lists_of(nest.tensor)
+        if memory and nest.tensor not in kernels.operator.output_names:
+            most = max(len(each.subject.kept) for each in kernels.of(number))
+            found += [(memory[0], most)] if most else []
+    return found
+
+
+def entries(memory: i.Scratch) -> i.Var:
+    """The memory for values of the entries of a list."""
+    return i.Var(f"{h.OURS}{memory.name}_entries")
+
+
 # ---------------------------------------------------------------- CUDA
 
 
