@@ -10,7 +10,8 @@ The numpy target carries a copy of this file beside its operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ from ._indices import Array
 
 BLOCK = 1 << 12  # elements, whose arrays stay in the cache
 Quick = Callable[[Array], tuple[Array, Array]]
+Pair = tuple[Array, Array]  # of the first and of the second doubles of numbers
+
+
+def pair(numbers: Iterable[quick_tables.DoubleDouble]) -> Pair:
+    high, low = zip(*((each.high, each.low) for each in numbers), strict=True)
+    return np.array(high), np.array(low)
 
 
 def head(x: Any, bits: int = quick_tables.HEAD) -> Any:
@@ -91,7 +98,7 @@ class Powers:
         whole = k.astype(np.int64)
         at = whole & (quick_tables.STEPS - 1)
         self.whole = whole >> 6
-        self.first, second = entry(EXP_HIGH, at), entry(EXP_LOW, at)
+        self.first, second = (entry(each, at) for each in exp_entries())
         front = head(q)
         self.second = self.first * front
         self.rest = self.first * (q - front) + (second + (second * (q + low) + self.first * low))
@@ -101,8 +108,9 @@ class Powers:
         return total, (self.second - (total - self.first)) + self.rest
 
 
-EXP_HIGH = np.array([each.high for each in quick_tables.exp_table()])
-EXP_LOW = np.array([each.low for each in quick_tables.exp_table()])
+@cache
+def exp_entries() -> Pair:
+    return pair(quick_tables.exp_table())
 
 
 def exp(value: Any) -> Any:
@@ -175,9 +183,10 @@ def quick_sigmoid(x: Array) -> tuple[Array, Array]:
 # ---------------------------------------------------------------- log
 
 
-LOG_INVERSES = np.array(quick_tables.log_inverses())
-LOG_HIGH = np.array([each.high for each in quick_tables.log_table()])
-LOG_LOW = np.array([each.low for each in quick_tables.log_table()])
+@cache
+def log_entries() -> tuple[Array, Pair]:
+    """1/c and, as pairs, -ln(c)."""
+    return np.array(quick_tables.log_inverses()), pair(quick_tables.log_table())
 
 
 def log(value: Any) -> Any:
@@ -194,7 +203,8 @@ def quick_log(x: Array) -> tuple[Array, Array]:
     e = ((bits >> 52) - 1023 + (at >= quick_tables.LOG_HALVED)).astype(np.float64)
     m = bits & ((1 << 52) - 1) | 1023 << 52
     front = (m & -(1 << 27)).view(np.float64)
-    c = entry(LOG_INVERSES, at)
+    inverses, logarithms = log_entries()
+    c = entry(inverses, at)
     r1, r2 = front * c - 1.0, (m.view(np.float64) - front) * c
     r = r1 + r2
     more = r2 - (r - r1)
@@ -202,11 +212,12 @@ def quick_log(x: Array) -> tuple[Array, Array]:
     t, half = r - s, 0.5 * s * s
     cubic = r * r * r
     unit = quick_tables.log_unit()
-    whole = e * unit.high + entry(LOG_HIGH, at)
+    minus_ln, minus_ln_rest = (entry(each, at) for each in logarithms)
+    whole = e * unit.high + minus_ln
     one = whole + r
     two = one - half
     low = (r - (one - whole)) + ((one - two) - half)
-    low += (e * unit.low + entry(LOG_LOW, at)) + (more - more * r) - t * (s + 0.5 * t)
+    low += (e * unit.low + minus_ln_rest) + (more - more * r) - t * (s + 0.5 * t)
     low += cubic * polynomial(r, quick_tables.log_terms())
     found, sure = rounded(two, low, np.abs(two) * 2.0**-71 + np.abs(cubic) * 2.0**-51)
     return found, sure & inside
@@ -251,11 +262,12 @@ def erf_near_0(x: Array) -> tuple[Array, Array]:
     return found, sure & ~tiny
 
 
-ERF_VALUES, ERF_SLOPES = (
-    (np.array([each.high for each in parts]), np.array([each.low for each in parts]))
-    for parts in zip(*((row.value, row.slope) for row in quick_tables.erf_rows()), strict=True)
-)
-ERF_TERMS = np.array([row.terms for row in quick_tables.erf_rows()]).T
+@cache
+def erf_entries() -> tuple[Pair, Pair, Array]:
+    """Values, slopes, and the terms of the series."""
+    rows = quick_tables.erf_rows()
+    values, slopes = (row.value for row in rows), (row.slope for row in rows)
+    return pair(values), pair(slopes), np.array([row.terms for row in rows]).T
 
 
 def erf_by_rows(x: Array) -> tuple[Array, Array]:
@@ -265,13 +277,14 @@ def erf_by_rows(x: Array) -> tuple[Array, Array]:
     c = row / quick_tables.ROWS
     at = row - quick_tables.FIRST_ROW
     h = x - c
+    values, slopes, terms = erf_entries()
     s = head(h, 22)
     cubic = h * h * h
     exact = c * (s * s)
     sum_ = h - exact
-    low = ((h - sum_) - exact) + (cubic * polynomial(h, ERF_TERMS[:, at]) - c * ((h - s) * (h + s)))
-    high, more = (entry(each, at) for each in ERF_SLOPES)
-    value, less = (entry(each, at) for each in ERF_VALUES)
+    low = ((h - sum_) - exact) + (cubic * polynomial(h, terms[:, at]) - c * ((h - s) * (h + s)))
+    high, more = (entry(each, at) for each in slopes)
+    value, less = (entry(each, at) for each in values)
     front = head(sum_)
     first = high * front
     total = value + first
