@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, TypeVar
 
 from cvmgen.emit import c, c_support, cuda, cuda_support, interface, numpy, python
@@ -219,6 +219,12 @@ TARGETS: Mapping[str, Target] = {
 
 
 # ---------------------------------------------------------------- stages
+
+
+def shared_passes() -> int:
+    """With how many passes all targets begin alike."""
+    steps = zip(*(each.passes for each in TARGETS.values()), strict=False)
+    return sum(1 for _ in takewhile(lambda step: len({*step}) == 1, steps))
 
 
 def lower(operator: Operator, passes: Passes) -> i.Program:

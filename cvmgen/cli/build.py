@@ -275,8 +275,9 @@ def cached_texts(
         probe_all,
         unproved_places,
     )
+    from cvmgen.cli.stories import texts_and_story
     from cvmgen.cli.texts import remembered_texts
-    from cvmgen.schedule.schedules import read_schedules
+    from cvmgen.schedule.schedules import packaged, read_schedules
 
     operators = checked_operators(request.spec, progress, faults)
     find_operators(operators, request.names)  # a name that is none is told before all are tried
@@ -296,7 +297,7 @@ def cached_texts(
         made = ahead.get(operator.full_name)
         if made is not None and made.texts is not None:
             return made.texts
-        return driver.operator_texts(operator, targets, schedules)
+        return texts_and_story(operator, targets, schedules or packaged())
 
     def remembered(
         operator: Operator, targets: Sequence[str], schedules: Schedules | None

@@ -14,10 +14,10 @@ from cvmgen.cli.explored import INDEX, Explored, open_page
 from cvmgen.cli.given import GivenModel
 from cvmgen.cli.pages import pages
 from cvmgen.cli.specs import checked_operators, find_operators, probe_all
+from cvmgen.cli.stories import FolderSchedules
 from cvmgen.errors import CvmgenError, Faults
 from cvmgen.inspection.pages import index, page_name
 from cvmgen.paths import stands_alone
-from cvmgen.schedule.schedules import read_schedules
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.words import plural
@@ -34,7 +34,7 @@ def explore(
         known = checked_operators(asked.spec, progress, faults, errors)
         operators = _named(known, asked.operators, errors)
         operators = probe_all(operators, progress, faults, kept=errors)
-        made = pages(operators, read_schedules(asked.spec), progress, faults, assembled=assembled)
+        made = pages(operators, FolderSchedules(asked.spec), progress, faults, assembled=assembled)
         if not made:
             return ()
         whole = not (asked.operators or errors or faults.failed)
@@ -76,6 +76,7 @@ def explore_model(
     from cvmgen.inspection.model_page import ModelPage
     from cvmgen.inspection.step_times import step_times
     from cvmgen.model.build import make_files, model_name
+    from cvmgen.schedule.schedules import read_schedules
 
     name = model_name(model.file)
     first = folder / model_page_name(model.file, name)

@@ -9,25 +9,26 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cvmgen.api.manifest import SUFFIXES
 from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.build.compilers import c_compiler, cuda_compiler, disassembler
 from cvmgen.build.files import digest_of, listed_files, write_changed
 from cvmgen.build.helpers import helped
 from cvmgen.build.progress import Progress
+from cvmgen.cli.quoted import quoted_places
 from cvmgen.cli.specs import meaning_of
 from cvmgen.cli.stamp import generator_digest
-from cvmgen.cli.texts import quoted_places
-from cvmgen.driver import TARGETS, operator_file
+from cvmgen.cli.stories import FolderSchedules, read_of, remembered_story
 from cvmgen.errors import BuildError, Faults
 from cvmgen.escape import in_html, json_in_html
-from cvmgen.inspection.pages import OperatorPage, index, page_name, static
+from cvmgen.inspection.pages import OperatorPage, Pane, index, page_name, static
 from cvmgen.paths import generated_folder
-from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.ledger import LedgerEntry, read_ledger
 
 if TYPE_CHECKING:
     from cvmgen.compare.compared import Version
+    from cvmgen.schedule.schedules import Schedules
 
 PAGE = "-page.html"
 WATCHED = "watch.js"
@@ -38,27 +39,36 @@ class PageRequest:
     """A page that is asked for, with all that it is made of."""
 
     operator: Operator
-    schedules: Schedules
+    schedules: Schedules | FolderSchedules
     entry: Mapping[str, LedgerEntry]  # of the operator in the ledger
     assembled: bool
 
     @property
     def key(self) -> str:
-        folder, files = generated_folder(), (operator_file(self.operator, t) for t in TARGETS)
+        folder, own = generated_folder(), f"{self.operator.opset}/{self.operator.name}"
+        files = [folder / target / f"{own}.{end}" for target, end in SUFFIXES.items()]
         parts = {
             "meaning": meaning_of(self.operator),
             "places": quoted_places(self.operator),
-            "schedules": "\n".join(map(self.schedules.meaning_for, sorted(TARGETS))),
+            "schedules": self.schedules.quoted(),
             "ledger": repr(self.entry),
-            "generated": digest_of(folder, [folder / each for each in files]),
+            "generated": digest_of(folder, files),
         }
         tools = compilers() if self.assembled else ("none",)
         return content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("page", *tools))
 
     def make(self, path: Path) -> None:
         entries = {self.operator.full_name: self.entry}
-        page = OperatorPage(self.operator, self.schedules, entries, assembled=self.assembled)
-        path.write_text(page.text(), encoding="utf-8")
+        story = remembered_story(self.operator, self.schedules)
+        page = OperatorPage(self.operator, story, entries)
+        path.write_text(page.text(self.listings(page)), encoding="utf-8")
+
+    def listings(self, page: OperatorPage) -> Sequence[Pane]:
+        if not self.assembled:
+            return ()
+        from cvmgen.inspection.listings import Listings  # needs the compiler, as pages do not
+
+        return Listings(self.operator, read_of(self.schedules), page.formula).panes()
 
     def text(self) -> str:
         return get_or_build(self.key, PAGE, self.make).read_text(encoding="utf-8")
@@ -66,7 +76,7 @@ class PageRequest:
 
 def pages(
     operators: Sequence[Operator],
-    schedules: Schedules,
+    schedules: Schedules | FolderSchedules,
     progress: Progress,
     faults: Faults,
     *,

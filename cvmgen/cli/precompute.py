@@ -13,6 +13,7 @@ from cvmgen import driver
 from cvmgen.build.helpers import helped
 from cvmgen.build.progress import Progress
 from cvmgen.cli.specs import is_proved, is_tried, trials_of
+from cvmgen.cli.stories import texts_and_story
 from cvmgen.cli.texts import are_remembered
 from cvmgen.driver import Texts
 from cvmgen.schedule.schedules import Schedules, packaged
@@ -96,7 +97,7 @@ def run_task(asked: OperatorTask) -> OperatorOutcome:
             trial.run(trial.operator)
     texts = places = None
     if asked.texts:
-        texts = driver.operator_texts(operator, asked.targets, asked.schedules)
+        texts = texts_and_story(operator, asked.targets, asked.schedules)
     if asked.proved:
         places = len(driver.warnings_of(operator))
     return OperatorOutcome(texts, places)

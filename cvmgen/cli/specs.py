@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.build.progress import Progress, shown_progress
@@ -19,7 +20,6 @@ from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from cvmgen.errors import Faults, Strict
 from cvmgen.ir.remember import remembered_of_all
 from cvmgen.paths import formulas_folder
-from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import (
     Span,
     SpecError,
@@ -32,6 +32,9 @@ from cvmgen.source import (
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.imports import imports_of
+
+if TYPE_CHECKING:
+    from cvmgen.schedule.schedules import Schedules
 
 IDLE = "leave it out; `cvmgen show OPERATOR --after schedule` tells what each action makes of nests"
 OPSET = "cvm"

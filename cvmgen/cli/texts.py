@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, fields, is_dataclass
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
+from cvmgen.cli.quoted import quoted_places
 from cvmgen.cli.specs import meaning_of
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
 from cvmgen.emit.interface import source_places
-from cvmgen.ir.remember import remembered_of_all
 from cvmgen.schedule.schedules import Schedules, packaged
-from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
 
 Make = Callable[[Operator, Sequence[str], Schedules | None], Texts]
@@ -54,32 +51,3 @@ def _key(operator: Operator, targets: Sequence[str], schedules: Schedules) -> st
         "schedules": "\n".join(map(schedules.meaning_for, ordered)),
     }
     return content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *ordered))
-
-
-@remembered_of_all
-def quoted_places(operator: Operator) -> str:
-    """Every piece of the spec that the operator comes from, with its file and its place there.
-
-    Generated code quotes them; spans take no part in a node's repr.
-    """
-    pieces = {(each.source.name, operator.place(each), each.text) for each in spans_in(operator)}
-    return "\n".join(": ".join(piece) for piece in sorted(pieces))
-
-
-def spans_in(tree: Any) -> Iterator[Span]:
-    """All spans of a tree."""
-    left = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, Span):
-            yield node
-        elif isinstance(node, tuple):
-            left += node
-        else:
-            kind: Any = type(node)
-            left += [getattr(node, name) for name in field_names(kind)]
-
-
-@cache
-def field_names(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()

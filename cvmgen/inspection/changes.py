@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from cvmgen import driver
-from cvmgen.inspection.stages import (
-    kernels_text,
-    mapping_text,
-    programs,
-    stage_purpose,
-    stage_text,
-)
+from cvmgen.inspection.stages import kernels_text, mapping_text, stage_purpose
+from cvmgen.inspection.story import StageChange, as_added
+from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, program_text
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.schedules import Schedules, action_lines
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
 
+UNCHANGED = " changes nothing"
 AROUND = 2  # lines that stay, around those that change
 
 
-@dataclass(frozen=True, slots=True)
-class StageChange:
-    """What a stage or an action is, and the lines of what it made; each begins with `+`, `-` or a
-    blank. `parts` are the actions of a stage."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    parts: tuple[StageChange, ...] = ()
-
-
-def stage_changes(operator: Operator, target: str, schedules: Schedules) -> Iterator[StageChange]:
-    """Each stage of a target with what it changed."""
-    for name in ("parse", "check"):
-        yield change(name, as_added(stage_text(operator, name).splitlines()))
-    before: list[str] = []
-    for name, program in programs(operator, target):
-        after = program_text(program).splitlines()
-        yield change(name, as_added(after) if not before else _difference(before, after))
+def differences(
+    programs: Iterable[tuple[str, i.Program]], before: Sequence[str]
+) -> Iterator[StageChange]:
+    """What each of the stages changed of a program, which has the lines `before`, if there are."""
+    for name, program in programs:
+        after = program_lines(program)
+        yield change(name, _difference(before, after) if before else as_added(after))
         before = after
+
+
+def program_lines(program: i.Program) -> list[str]:
+    return program_text(program).splitlines()
+
+
+def kernel_changes(operator: Operator, target: str, schedules: Schedules) -> Iterator[StageChange]:
+    """What the stages of kernels made of a target's program."""
     kernel_passes = dict(driver.TARGETS[target].kernel_passes or ())
     if "schedule" in kernel_passes:
         yield scheduled_change(operator, target, schedules)
@@ -79,21 +72,20 @@ def action_changes(schedules: Schedules, subject: Subject) -> Iterator[StageChan
     ]
     place = plan.schedule.span.place
     yield StageChange(f"{kind}, by {place}: {CLASSES[kind].doc}", tuple(roles))
-    before = subject
+    before, lines = subject, block_lines(subject.body)
     for step in schedules.all_steps(plan, subject):
         told = list(action_lines(before, step, whole=False))
-        changed = _difference(block_lines(before.body), block_lines(step.subject.body))
+        after = lines if step.subject.body is before.body else block_lines(step.subject.body)
+        changed = _difference(lines, after)
         yield StageChange(step.use.action.span.text, (*(f" {line}" for line in told), *changed))
-        before = step.subject
-
-
-def as_added(lines: Sequence[str]) -> list[str]:
-    return [f" {line}" for line in lines]
+        before, lines = step.subject, after
 
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Lines that go and that come, with some of those around them; where others are left out
     stands `...`."""
+    if before == after:
+        return [UNCHANGED]
     found: list[str] = []
     groups = SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(AROUND)
     for group in groups:
@@ -104,4 +96,4 @@ def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
                 continue
             found += [f"-{line}" for line in before[low:high]]
             found += [f"+{line}" for line in after[new_low:new_high]]
-    return found or [" changes nothing"]
+    return found

@@ -1,4 +1,4 @@
-"""What is known of the parts of a formula: ranges of values, machine types, what is proved."""
+"""What is known of the parts of a formula: ranges of values, precisions, what is proved."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
 
-from cvmgen import driver
-from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import nodes_in
 from cvmgen.reference.soundness import declared_bounds
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
@@ -21,17 +18,6 @@ from cvmgen.verification.ledger import Entries, Finding
 
 LONGEST = 100  # characters of an end of a range
 MOST_PARTS = 60  # of an end, before numbers stand for it
-
-WHY = {
-    "u32": "the result keeps the low 32 bits, which this sum modulo 2^32 has too",
-    "u64": "a sum of int32 terms, exact below 2^31 of them",
-    "i32": "the narrowest type that holds every value",
-    "i64": "the narrowest type that holds every value",
-    "i128": "what 64 bits may not hold",
-    "f64": "real numbers are binary64, each operation rounded by itself",
-    "bool": "a condition",
-}
-"""Of the machine type of a local, by what it was chosen."""
 
 
 class RangesBySpan(Derive):
@@ -74,15 +60,6 @@ def ranges(operator: f.Operator) -> Iterator[tuple[Span, str]]:
                 low, high = printer.text(found.low), printer.text(found.high)
                 if max(len(low), len(high)) <= LONGEST and low != high:
                     yield span, f"from {low} to {high}"
-
-
-def machine_types(operator: f.Operator) -> Iterator[tuple[Span, str]]:
-    """The types of locals in kernels for C, of the widest elements, and why they hold."""
-    kernels = driver.typed_kernels(driver.lower(operator, driver.C))
-    for nest in kernels.shown().nests:
-        for each in nodes_in(nest.body, i.Let):
-            if each.type in WHY:
-                yield each.span, f"{each.name}: {each.type}, {WHY[each.type]}"
 
 
 def precision_rules(operator: f.Operator) -> Iterator[str]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
-from cvmgen import driver
-from cvmgen.build import cuda_assembly
-from cvmgen.build.assembly import AsmLine, assembly
-from cvmgen.emit.line_map import MappedText, Place
+from cvmgen.emit.line_map import Place
 from cvmgen.emit.render import render_template
-from cvmgen.errors import BuildError
 from cvmgen.escape import in_html, json_in_html
-from cvmgen.inspection.changes import StageChange, stage_changes
-from cvmgen.inspection.facts import machine_types, precision_rules, proof_states, ranges
+from cvmgen.inspection.facts import precision_rules, proof_states, ranges
+from cvmgen.inspection.front import front_changes
 from cvmgen.inspection.pictures import pictures
+from cvmgen.inspection.story import StageChange, Story
 from cvmgen.paths import generated_folder, runtime_folder
-from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span
 from cvmgen.spec.as_parsed import declared, definitions
 from cvmgen.spec.formula import Operator
@@ -28,9 +24,7 @@ from cvmgen.verification.ledger import Entries
 from cvmgen.verification.ledger_check import has_text
 
 EMPTY: Entries = {}
-MOST_OF_A_LISTING = 150_000  # characters of machine code
 MOST_OF_STAGES = 160_000  # characters of what a target's stages changed
-ARCHITECTURE = "sm_80"  # of the GPU whose machine code is shown
 SHOWN_FIRST = ("formula", "c", "data")
 TITLES = {"python": "Python", "numpy": "numpy", "c": "C", "cuda": "CUDA"}
 
@@ -144,42 +138,25 @@ class Pane:
 
 class OperatorPage:
     """The page of an operator: its formula, its text for each target, what stages made of it, and
-    pictures of calls. `entries` are those of a ledger; what is `assembled` has a pane for that."""
+    pictures of calls. `entries` are those of a ledger."""
 
-    def __init__(
-        self,
-        operator: Operator,
-        schedules: Schedules,
-        entries: Entries = EMPTY,
-        *,
-        assembled: bool = False,
-    ) -> None:
-        self.operator, self.schedules, self.assembled = operator, schedules, assembled
+    def __init__(self, operator: Operator, story: Story, entries: Entries = EMPTY) -> None:
+        self.operator, self.story = operator, story
         self.entries = entries
         self.same_as_generated: list[str] = []
         self.formula = Formula(operator)
         self.parts: set[TextRange] = set()
 
-    def text(self) -> str:
+    def text(self, more: Sequence[Pane] = ()) -> str:
         show = f"cvmgen show {self.operator.full_name}"
         code = [
             Pane(each, TITLES[each], f"{show} --target {each}", self.code(each))
-            for each in driver.TARGETS
-        ]
-        stages = [
-            Pane(
-                f"stages-{each}",
-                f"Stages of {TITLES[each]}",
-                f"{show} --after all --target {each}",
-                stages_html(stage_changes(self.operator, each, self.schedules)),
-            )
-            for each in driver.TARGETS
+            for each in self.story.code
         ]
         facts = self.facts()
-        assembly = self.assembly() if self.assembled else []
         # Behind those that say what is linked.
         formula = Pane("formula", "Formula", show, self.formula.html(self.parts) + self.math())
-        panes = [formula, *code, *self.data(), *assembly, *stages]
+        panes = [formula, *code, *self.data(), *more, *self.stages(f"{show} --after all")]
         return render_template(
             "explore/operator.html.j2",
             name=in_html(self.operator.full_name),
@@ -193,6 +170,15 @@ class OperatorPage:
             script=static("operator.js") + static("pictures.js"),
         )
 
+    def stages(self, command: str) -> Iterator[Pane]:
+        """The stages that are the same for all targets, and of each those behind them."""
+        first = (*front_changes(self.operator), *self.story.first_stages)
+        yield Pane("stages", "First stages", command, stages_html(first))
+        for target, changes in self.story.stages.items():
+            title = f"Stages of {TITLES[target]}"
+            own = f"{command} --target {target}"
+            yield Pane(f"stages-{target}", title, own, stages_html(changes))
+
     def about(self) -> list[str]:
         """What is known of the whole: precisions, and what is proved."""
         proved = proof_states(self.entries, self.operator.full_name, self.same_as_generated)
@@ -202,8 +188,9 @@ class OperatorPage:
         """What is known of parts of the formula: each with its first character, the one behind its
         last, and what is known of it."""
         found: dict[TextRange, list[str]] = {}
-        for span, fact in (*ranges(self.operator), *machine_types(self.operator)):
-            part = self.formula.part(Place(span.source.name, span.start, span.end))
+        known = ((place_of(span), fact) for span, fact in ranges(self.operator))
+        for place, fact in (*known, *self.story.types):
+            part = self.formula.part(place)
             if part is not None and fact not in found.setdefault(part, []):
                 found[part].append(fact)
         self.parts |= found.keys()
@@ -220,58 +207,17 @@ class OperatorPage:
         return f'<div class="math">{mathml(found, self.linked)}</div>'
 
     def linked(self, span: Span) -> str:
-        return linked_to(self.formula.part(Place(span.source.name, span.start, span.end)))
-
-    def assembly(self) -> list[Pane]:
-        """What compilers make of the C for this machine and of the CUDA for a GPU, linked by the
-        lines of these."""
-        sources, unit, places = self.unit("c")
-        try:
-            device = self.device_code()
-        except BuildError as error:  # what it needs comes with an extra
-            device = f"<p>{in_html(str(error))}</p>"
-        host = self.listing(assembly(sources, unit), places)
-        command = f"cvmgen explore {self.operator.full_name} --assembly"
-        return [
-            Pane("assembly", "Assembly", command, host),
-            Pane("sass", f"SASS of {ARCHITECTURE}", command, device),
-        ]
-
-    def device_code(self) -> str:
-        sources, unit, places = self.unit("cuda")
-        text = sources.pop(unit)
-        lines = cuda_assembly(text, architecture=ARCHITECTURE, includes=sources, name=unit)
-        return self.listing(lines, places)
-
-    def unit(self, target: str) -> tuple[dict[str, str], str, Sequence[Place | None]]:
-        """The files of a target, by their names there, the name of the operator's own, and what
-        each line of that one computes."""
-        files = driver.generate((self.operator,), (target,), schedules=self.schedules)
-        name = driver.operator_file(self.operator, target)
-        text, folder = files[name], f"{target}/"
-        assert isinstance(text, MappedText)
-        own = {each: files[each] for each in files if each.startswith(folder)}
-        sources = {each.removeprefix(folder): text for each, text in own.items()}
-        return sources, name.removeprefix(folder), (None, *text.places)
-
-    def listing(self, lines: Sequence[AsmLine], places: Sequence[Place | None]) -> str:
-        """Instructions, linked to what the lines that they are of compute."""
-        told: list[str] = []
-        shown, left = first_functions(lines, MOST_OF_A_LISTING)
-        for place, group in groupby(shown, key=lambda each: places[each[1]]):
-            body = in_html("\n".join(each for each, _ in group))
-            told.append(f'<span class="line"{linked_to(self.formula.part(place))}>{body}</span>')
-        told += [f'<span class="line">{in_html(each)}</span>' for each in left]
-        return f"<pre>{''.join(told)}</pre>"
+        return linked_to(self.formula.part(place_of(span)))
 
     def code(self, target: str) -> str:
         """The text for a target, line by line with the part of the formula that each computes."""
-        text = driver.emitted(target, self.operator, schedules=self.schedules)
-        assert isinstance(text, MappedText)
-        if has_text(generated_folder() / driver.operator_file(self.operator, target), text):
+        code = self.story.code[target]
+        if has_text(generated_folder() / code.file, code.text):
             self.same_as_generated.append(target)
         lines = []
-        for number, (line, place) in enumerate(zip(text.split("\n"), text.places, strict=True), 1):
+        for number, (line, place) in enumerate(
+            zip(code.text.split("\n"), code.places, strict=True), 1
+        ):
             part = self.formula.part(place)
             self.parts |= set() if part is None else {part}
             linked = linked_to(part)
@@ -291,29 +237,13 @@ def picture_box(calls: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def place_of(span: Span) -> Place:
+    return Place(span.source.name, span.start, span.end)
+
+
 def linked_to(part: TextRange | None) -> str:
     """The attributes of what belongs to a part of the formula."""
     return "" if part is None else f' data-a="{part.start}" data-b="{part.end}"'
-
-
-def first_functions(lines: Sequence[AsmLine], most: int) -> tuple[list[AsmLine], list[str]]:
-    """Whole functions while they come to no more than so many characters, and a line about each of
-    the others."""
-    functions: list[list[AsmLine]] = []
-    for line in lines:
-        if line[0].endswith(":") and not line[0].startswith("."):
-            functions.append([])
-        functions[-1].append(line)
-    shown: list[AsmLine] = []
-    left: list[str] = []
-    for each in functions:
-        size = sum(len(text) + 1 for text, _ in each)
-        if size <= most:
-            shown += each
-            most -= size
-        else:
-            left.append(f"{each[0][0]} {len(each) - 1:,} lines, left out of this page")
-    return shown, left
 
 
 def stages_html(stages: Iterable[StageChange]) -> str:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-from cvmgen import driver, tree
-from cvmgen.errors import InternalError
+from cvmgen import driver
+from cvmgen.inspection.front import FRONT, front_text
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, program_parts, program_text
 from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.parse import parse_at
 
 ALL = "all"
 
 AROUND = {
-    "parse": "the text as a syntax tree",
-    "check": "every name resolved, every kind known: what all later stages begin with",
+    **FRONT,
     "translate": "a nest of loops around a store of each equation",
     driver.TYPES: "machine types, here for int32 tensors or the first choice of types",
     "outline": "loops that threads share as functions of their own, which say what they capture",
@@ -38,7 +36,7 @@ def stages_of(target: str | None) -> tuple[str, ...]:
     passes = [name for name, _ in known.passes]
     if known.kernel_passes is not None:
         passes += [driver.TYPES, *(name for name, _ in known.kernel_passes)]
-    return ("parse", "check", *passes)
+    return (*FRONT, *passes)
 
 
 def every_stage() -> tuple[str, ...]:
@@ -46,6 +44,7 @@ def every_stage() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in ("c", *driver.TARGETS) for name in stages_of(each)))
 
 
+@cache
 def stage_purpose(stage: str) -> str:
     """What a stage is for: of a pass what its docstring says first."""
     passes = dict(each for target in driver.TARGETS.values() for each in target.passes)
@@ -67,10 +66,10 @@ def stage_texts(
     operator: Operator, stage: str, target: str | None, schedules: Schedules | None
 ) -> Iterator[tuple[str, str]]:
     """Each stage that is asked for, with the text of what it changed."""
-    for name in ("parse", "check"):
+    for name in FRONT:
         if stage in (name, ALL):
-            yield name, stage_text(operator, name)
-    if stage in ("parse", "check"):
+            yield name, front_text(operator, name)
+    if stage in FRONT:
         return
     kernel_passes = driver.TARGETS[target or "c"].kernel_passes
     if kernel_passes is None or stage not in ("schedule", *driver.PARTS):
@@ -144,10 +143,8 @@ def named_parts(program: i.Program) -> dict[str, list[str]]:
 
 def stage_text(operator: Operator, stage: str, schedules: Schedules | None = None) -> str:
     """What a stage of STAGES made of the operator, as text for people."""
-    if stage == "parse":
-        return syntax_text(operator)
-    if stage == "check":
-        return tree.lines_of(operator)
+    if stage in FRONT:
+        return front_text(operator, stage)
     if stage == "schedule":
         chosen = packaged() if schedules is None else schedules
         return schedule_text(operator, chosen) + mapping_text(operator, chosen)
@@ -200,11 +197,3 @@ def mapping_text(operator: Operator, schedules: Schedules) -> str:
         lines += [f"nest {nest.tensor} for cuda:"]
         lines += [f"  {line}" for line in (() if found is None else mapping_lines(found))]
     return "\n".join(lines) + "\n"
-
-
-def syntax_text(operator: Operator) -> str:
-    """The syntax tree of the operator's declaration."""
-    declaration = parse_at(operator.span.source, operator.span.start)
-    if declaration is None:
-        raise InternalError(f"the stage 'parse' does not find {operator.full_name} again")
-    return tree.lines_of(declaration)

@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 SMALL = 16
 """Of what is small so many times as many: of all operators of a project."""
 
+PARTS = 128
+"""Of parts of programs."""
+
 
 def remembered(
     function: Callable[Arguments, Result], times: int = 1
@@ -39,6 +42,11 @@ def remembered(
         return found[1]
 
     return call
+
+
+def remembered_of_parts(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The same of parts of programs, most of which stay as they are from stage to stage."""
+    return remembered(function, PARTS)
 
 
 def remembered_of_all(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered_of_parts
 
 OPERATORS = {
     "floordiv": "div",
@@ -55,6 +56,7 @@ def with_head(head: str, body: i.Block) -> list[str]:
     return [head, *(f"  {line}" for line in block_lines(body))]
 
 
+@remembered_of_parts
 def statement_lines(statement: i.Stmt) -> list[str]:
     match statement:
         case i.Let(name=name, type=type_name, value=value):
@@ -198,6 +200,8 @@ def text(expr: i.Expr, least: int = 0) -> str:
 
 def leveled(expr: i.Expr) -> tuple[str, int]:
     match expr:
+        case i.Var(name=name):  # most are
+            return name, 7
         case i.Binary(op=op, left=left, right=right):
             level = 6 if op in ("*", "floordiv", "truncdiv", "mod", "rem") else 5
             sign = OPERATORS.get(op, op)

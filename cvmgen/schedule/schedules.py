@@ -63,6 +63,11 @@ class Schedules:
         return "\n".join(repr(p.schedule) for (t, _), p in self.plans.items() if t == target)
 
     @remembered
+    def quoted(self) -> str:
+        """The same text for schedules that say the same in the same places."""
+        return "\n".join(f"{p.schedule.span.place} {p.schedule!r}" for p in self.plans.values())
+
+    @remembered
     def chosen(self, target: str, subject: Subject) -> tuple[CheckedSchedule | None, Subject]:
         """The plan for a nest, and the nest with the roles that the plan speaks of."""
         for name, kind in CLASSES.items():

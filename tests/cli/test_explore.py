@@ -79,7 +79,8 @@ def test_lines_lead_to_what_they_compute(page: str) -> None:
 def test_each_target_and_its_stages_have_a_pane(page: str) -> None:
     panes = set(re.findall(r'data-pane="([\w-]+)"', page))
     targets = ("python", "numpy", "c", "cuda")
-    assert panes == {"formula", "data", *targets, *(f"stages-{each}" for each in targets)}
+    stages = ("stages", *(f"stages-{each}" for each in targets))
+    assert panes == {"formula", "data", *targets, *stages}
     assert set(re.findall(r'data-shows="([\w-]+)"', page)) == panes
     assert "cvmgen show cvm.relu --target cuda" in page
     assert "translate: a nest of loops" in page
@@ -333,8 +334,24 @@ def test_what_is_up_to_date_is_seen_without_what_makes_it(
     assert "n &lt; 8" in (out / "x.f.html").read_text(encoding="utf-8")
 
 
+def test_what_a_build_knew_is_not_made_again(tmp_path: Path) -> None:
+    spec = ("--spec", str(tmp_path / "spec"))
+    (tmp_path / "spec/x").mkdir(parents=True)
+    (tmp_path / "spec/x/f.cvm").write_text(HOSTILE.replace("n < 9", "n < 7"), encoding="utf-8")
+    assert main(["build", *spec, "--out", str(tmp_path / "generated")]) == 0
+    program = (
+        "import sys; from cvmgen.cli import main; main(sys.argv[1:]);"
+        "print({'sympy', 'cvmgen.driver'} & sys.modules.keys() or 'no compiler')"
+    )
+    command = (sys.executable, "-c", program, "explore", *spec, "--out", str(tmp_path / "pages"))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["no compiler"]
+
+
 def test_pages_are_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cvmgen.inspection.pages.OperatorPage.text", lambda _: pytest.fail("again"))
+    monkeypatch.setattr(
+        "cvmgen.inspection.pages.OperatorPage.text", lambda *_: pytest.fail("again")
+    )
     assert main(["explore", "cvm.relu", "--out", str(folder)]) == 0
 
 
