@@ -76,7 +76,8 @@ class Call:
         arrays = [None if each is None else jax.numpy.asarray(each) for each in arrays]
         shapes = [None if each is None else (each.shape, str(each.dtype)) for each in arrays]
         counts = [len(one) if type(one) in (list, tuple) else None for one in inputs]
-        key = repr((shapes, counts, precisions, dtype, sorted(attributes.items())))
+        named = sorted((name, _entries(each)) for name, each in attributes.items())
+        key = repr((shapes, counts, precisions, dtype, named))
         if key not in self._made:
             each = iter(arrays)
             given = [next(each) if n is None else [next(each) for _ in range(n)] for n in counts]
@@ -113,6 +114,11 @@ class Call:
 
     def __repr__(self) -> str:
         return f"<{self._operator.name} on arrays of JAX>"
+
+
+def _entries(value: Any) -> Any:
+    """An attribute with all its entries: an array's repr leaves out those of a long one."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 @cache
