@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -39,15 +41,14 @@ def run_many(
     count = _rows_of(network, inputs, data)
     step = rows_at_once(data)
     files = output_files(output, len(network.output_shapes))
-    partial = [each.with_name(f".{each.stem}.partial{each.suffix}") for each in files]
     parts = here(network, data, count, step)
     if scheduler is not None:
         parts = on_cluster(scheduler, network, data, count, step)
     ends = list(zip(network.output_shapes, network.output_dtypes, strict=True))
-    try:
+    with replaced(files) as written:
         made = [
             created(path, (count, *shape), dtype, step)
-            for path, (shape, dtype) in zip(partial, ends, strict=True)
+            for path, (shape, dtype) in zip(written, ends, strict=True)
         ]
         done = 0
         for start, results in parts:
@@ -56,12 +57,6 @@ def run_many(
             done += len(results[0])
             progress.step("running", done, count)
         del made
-        for path, file in zip(partial, files, strict=True):
-            remove(file)
-            path.rename(file)
-    finally:
-        for path in partial:
-            remove(path)
     return count, files
 
 
@@ -151,11 +146,16 @@ def output_files(path: Path, count: int) -> list[Path]:
     return files
 
 
-def remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+@contextmanager
+def replaced(files: Sequence[Path]) -> Iterator[list[Path]]:
+    """Where to write what becomes these files when the block ends; if it fails, nothing is left."""
+    with TemporaryDirectory(prefix=".cvmgen-", dir=files[0].parent) as folder:
+        written = [Path(folder) / each.name for each in files]
+        yield written
+        for path, file in zip(written, files, strict=True):
+            if file.is_dir():
+                shutil.rmtree(file)
+            path.replace(file)
 
 
 def _rows_of(network: Net, files: Sequence[Path], data: Sequence[Array]) -> int:

@@ -41,7 +41,7 @@ def test_each_row_as_by_itself(
     assert outcome.json == {"rows": ROWS, "files": [str(tmp_path / "y.npy")]}
     found = np.load(tmp_path / "y.npy")
     assert (found.dtype, found.tolist()) == (np.int32, scores)
-    assert not list(tmp_path.glob(".y*"))
+    assert not list(tmp_path.glob(".cvmgen*"))
 
 
 def test_on_a_cluster(pictures: Path, scores: list[object], tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_what_does_not_fit(cvmgen: Command, pictures: Path, tmp_path: Path) -> N
     assert "takes 1 inputs, not 2" in cvmgen(*many, pictures, *output).err
     alone = ("run", *MODEL, "--input", pictures, "--scheduler", "x")
     assert "--scheduler goes with --inputs" in cvmgen(*alone).err
-    assert not [*tmp_path.glob("y*"), *tmp_path.glob(".y*")]
+    assert not [*tmp_path.glob("y*"), *tmp_path.glob(".cvmgen*")]
 
 
 def test_several_results_have_numbers() -> None:
