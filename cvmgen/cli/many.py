@@ -113,7 +113,7 @@ def opened(path: Path) -> Array:
     try:
         if path.suffix == ".zarr":
             return zarr().open_array(path, mode="r")
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.lib.format.open_memmap(path, mode="r")
     except (ValueError, OSError) as error:
         raise CvmgenError(f"{path}: not an array of numpy or zarr: {error}") from None
 

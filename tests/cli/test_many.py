@@ -64,12 +64,14 @@ def test_what_does_not_fit(cvmgen: Command, pictures: Path, tmp_path: Path) -> N
     np.save(tmp_path / "none.npy", np.zeros((0, 1, 8, 8), np.int8))
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
     (tmp_path / "text.npy").write_text("text")
+    np.savez(tmp_path / "several.npz", np.zeros(3))
     output = ("--output", tmp_path / "y.npy")
     refused = {
         "wide.npy": "wide.npy: shape (3, 8, 9): (N, 1, 1, 8, 8) is needed",
         "none.npy": "all inputs need as many rows, and at least one",
         "objects.npy": "not an array of numpy or zarr",
         "text.npy": "not an array of numpy or zarr",
+        "several.npz": "not an array of numpy or zarr",
         "away.npy": "not an array of numpy or zarr",
     }
     for name, told in refused.items():
