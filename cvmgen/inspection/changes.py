@@ -38,8 +38,12 @@ def kernel_changes(operator: Operator, target: str, schedules: Schedules) -> Ite
     kernel_passes = dict(driver.TARGETS[target].kernel_passes or ())
     if "schedule" in kernel_passes:
         yield scheduled_change(operator, target, schedules)
+    before: list[str] = []
     for name in (each for each in driver.PARTS if each in kernel_passes):
-        yield change(name, as_added(kernels_text(operator, target, name, schedules).splitlines()))
+        lines = kernels_text(operator, target, name, schedules).splitlines()
+        new = not before or name == driver.PARTS[-1]  # which is a call, and no kernels
+        yield change(name, as_added(lines) if new else _difference(before, lines))
+        before = lines
 
 
 def change(stage: str, lines: Sequence[str]) -> StageChange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from cvmgen.emit.line_map import Place
@@ -210,21 +210,16 @@ class OperatorPage:
         return linked_to(self.formula.part(place_of(span)))
 
     def code(self, target: str) -> str:
-        """The text for a target, line by line with the part of the formula that each computes."""
+        """The text for a target, with the parts of the formula that its lines compute; a script of
+        the page links them."""
         code = self.story.code[target]
         if has_text(generated_folder() / code.file, code.text):
             self.same_as_generated.append(target)
-        lines = []
-        for number, (line, place) in enumerate(
-            zip(code.text.split("\n"), code.places, strict=True), 1
-        ):
-            part = self.formula.part(place)
-            self.parts |= set() if part is None else {part}
-            linked = linked_to(part)
-            at = f"{target}-{number}"
-            link = f'<a href="#{at}">{number}</a>'
-            lines.append(f'<span class="line" id="{at}"{linked}>{link}{in_html(line)}</span>')
-        return f"<pre>{''.join(lines)}</pre>"
+        parts = [self.formula.part(place) for place in code.places]
+        self.parts |= {each for each in parts if each is not None}
+        # A page takes away the first line break in <pre>.
+        text = f"\n{in_html(code.text)}"
+        return f'<pre data-code="{target}" data-parts="{runs_text(parts)}">{text}</pre>'
 
 
 def picture_box(calls: Sequence[Mapping[str, Any]]) -> str:
@@ -234,6 +229,15 @@ def picture_box(calls: Sequence[Mapping[str, Any]]) -> str:
     )
     return render_template(
         "explore/pictures.html.j2", options="\n".join(options), data=json_in_html(calls)
+    )
+
+
+def runs_text(parts: Iterable[TextRange | None]) -> str:
+    """Of so many lines each, one behind the other, the part that they compute: `12:340:361`; only
+    their number where they compute none."""
+    runs = ((part, sum(1 for _ in lines)) for part, lines in groupby(parts))
+    return " ".join(
+        f"{count}" if part is None else f"{count}:{part.start}:{part.end}" for part, count in runs
     )
 
 
@@ -268,5 +272,5 @@ def change_html(change: StageChange) -> str:
 
 
 def diff_line(line: str) -> str:
-    sign = {"+": "added", "-": "gone"}.get(line[:1])
-    return f'<ins class="{sign}">{in_html(line)}</ins>\n' if sign else f"{in_html(line)}\n"
+    sign = {"+": "ins", "-": "del"}.get(line[:1])
+    return f"<{sign}>{in_html(line)}</{sign}>\n" if sign else f"{in_html(line)}\n"

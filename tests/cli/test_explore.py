@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 browser = next(filter(None, map(shutil.which, BROWSERS)), None)
 needs_browser = pytest.mark.skipif(browser is None, reason=f"no browser: {', '.join(BROWSERS)}")
 
-LINE = re.compile(
-    r'<span class="line" id="(?P<id>\w+-\d+)"(?: data-a="(?P<a>\d+)" data-b="(?P<b>\d+)")?>'
-    r'<a href="#(?P<link>\w+-\d+)">\d+</a>(?P<code>[^<]*)</span>'
-)
+CODE_OF_TARGET = re.compile(r'<pre data-code="(\w+)" data-parts="([^"]*)">\n([^<]*)</pre>')
 PART = re.compile(r'<span data-at="(\d+)"(?: class="linked")?>([^<]*)</span>')
 HOSTILE = """operator f {
   "</script><script>alert(1)</script> & 'quoted'"
@@ -44,6 +41,19 @@ HOSTILE = """operator f {
   Y[i] = X[i]
 }
 """
+
+
+def code_lines(page: str) -> Iterator[tuple[str, int, list[int], str]]:
+    """The lines of code on a page: of which target, which one, the part that it computes, text."""
+    for target, runs, text in CODE_OF_TARGET.findall(page):
+        lines = html.unescape(text).split("\n")
+        parts = [
+            [int(each) for each in part]
+            for count, *part in (run.split(":") for run in runs.split(" "))
+            for _ in range(int(count))
+        ]
+        for number, (part, line) in enumerate(zip(parts, lines, strict=True), 1):
+            yield target, number, part, line
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +74,10 @@ def test_lines_lead_to_what_they_compute(page: str) -> None:
     starts = [int(at) for at, _ in PART.findall(page)]
     assert starts == sorted(set(starts))
     found = {}
-    lines = list(LINE.finditer(page))
-    assert len({each["id"] for each in lines}) == len(lines)
-    for each in lines:
-        assert each["link"] == each["id"]
-        if each["a"]:
-            a, b = int(each["a"]), int(each["b"])
-            assert {a, b} <= {*starts, len(formula)}
-            found[html.unescape(each["code"]).strip()] = formula[a:b]
+    for _, _, part, code in code_lines(page):
+        if part:
+            assert {*part} <= {*starts, len(formula)}
+            found[code.strip()] = formula[slice(*part)]
     stores = {text for code, text in found.items() if code.startswith("Y[") and " = " in code}
     assert stores == {"Y[d...] = max(0, X[d...])"}
 
@@ -210,7 +216,7 @@ def test_stages_and_actions_are_differences(folder: Path) -> None:
     assert found is not None
     assert "contraction, by" in found[0]
     assert "rows: i (" in found[0]
-    assert re.search(r'<ins class="added">\+.*parallel if', found[0])
+    assert re.search(r"<ins>\+.*parallel if", found[0])
 
 
 # ---------------------------------------------------------------- in a browser
@@ -255,9 +261,9 @@ def marked(page: str, sign: str) -> set[str]:
 
 def line_that_stores(page: str, target: str) -> str:
     return next(
-        each["id"]
-        for each in LINE.finditer(page)
-        if each["a"] and each["id"].startswith(f"{target}-") and "Y[" in each["code"]
+        f"{target}-{number}"
+        for which, number, part, code in code_lines(page)
+        if part and which == target and "Y[" in code
     )
 
 

@@ -1,6 +1,25 @@
 // What belongs together is marked in all panes: lines of code know the part of the formula that
 // they compute, from data-a to data-b; parts of the formula know where they begin, at data-at.
 "use strict";
+// Code comes as text, and of its lines the part of so many of them: count:from:to.
+for (const code of document.querySelectorAll("[data-code]")) {
+  const texts = code.textContent.split("\n"), made = document.createDocumentFragment();
+  let number = 0;
+  for (const run of code.dataset.parts.split(" ")) {
+    const [count, from, to] = run.split(":");
+    for (const text of texts.slice(number, number + Number(count))) {
+      const line = document.createElement("span"), link = document.createElement("a");
+      line.className = "line";
+      line.id = `${code.dataset.code}-${++number}`;
+      if (from) Object.assign(line.dataset, { a: from, b: to });
+      link.href = `#${line.id}`;
+      link.textContent = number;
+      line.append(link, text);
+      made.append(line);
+    }
+  }
+  code.replaceChildren(made);
+}
 const lines = [...document.querySelectorAll("[data-a]")].map(element => ({
   element, from: Number(element.dataset.a), to: Number(element.dataset.b),
   pane: element.closest("[data-pane]"),
