@@ -21,7 +21,7 @@ from cvmgen.build.cache import (
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
 from cvmgen.build.includes import with_included
-from cvmgen.build.process import end_running, run_command, workers
+from cvmgen.build.process import end_running, run_command, run_commands, workers
 from cvmgen.build.processor import level_flags
 from cvmgen.build.progress import Progress, shown_progress
 from cvmgen.errors import BuildError, NoCompilerError, RefusedError
@@ -45,6 +45,10 @@ _SANITIZED = ("-O1", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-fno-sanitiz
 _TOKEN = re.compile(
     r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*.*?\*/ | //[^\n]* """, re.X | re.S
 )
+
+_LONG = 20_000
+"""Characters, without comments, of a unit that takes about a second: two parts are compiled at
+once."""
 
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
@@ -113,6 +117,14 @@ class _Job:
     def options(self) -> list[str]:
         """The flags for compiling; clang warns of libraries there."""
         return [flag for flag in self.flags if not flag.startswith(("-l", "-Wl,"))]
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether long units are made in two parts: those that are optimised as usual."""
+        optimised = {*self.language.optimised} <= {*self.flags}
+        others = (flag for flag in self.flags if flag.startswith(("-O", "-g", "-S", "-fopt-")))
+        plain = not {*others} - {*self.language.optimised}
+        return bool(self.compiler.localise) and self.language is _C and optimised and plain
 
     @property
     def reading(self) -> list[str]:
@@ -394,12 +406,14 @@ def _compile_all(job: _Job, units: Mapping[str, str], progress: Progress) -> lis
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """What a unit becomes: its sources, and the key of all that goes in."""
+    """What a unit becomes: its sources, and the key of all that goes in; whether it is made in
+    parts."""
 
     job: _Job
     unit: str
     sources: Mapping[str, str]
     key: str
+    parts: bool
 
     @classmethod
     def of(cls, job: _Job, unit: str, text: str) -> _Object:
@@ -410,9 +424,10 @@ class _Object:
             read = {name: bare_code(each, lines=lines) for name, each in sources.items()}
         # The unit's name is in the key by itself: the sources alone do not say which one is
         # compiled.
-        marks = ("object", unit, *job.reading, *job.options)
+        parts = job.in_parts and len(read[unit]) >= _LONG
+        marks = ("object", unit, *job.reading, *job.options, *(("parts",) if parts else ()))
         key = content_key(read, compiler=job.compiler.identity, flags=marks)
-        return cls(job, unit, sources, key)
+        return cls(job, unit, sources, key, parts)
 
     def compiled(self) -> Path:
         return get_or_build(self.key, ".o", self._compile)
@@ -428,13 +443,17 @@ class _Object:
         # Relative names, so that messages and debug information say what generated/ says.
         # zig goes by what comes last, -c or -S.
         what = () if "-S" in job.flags else ("-c",)
-        arguments = (*job.reading, *job.options, *what, unit, "-o", str(made))
-        status, log = run_command((*job.compiler.command, *arguments), folder=folder)
-        if status != 0:
-            kept = keep_failed(job.name, self.key, self.sources)
-            headline = f"{job.compiler.name} refuses {unit} of {job.name}"
-            raise BuildError(explain(headline, log, self.sources, kept, job.manifest))
-        return log
+        whole = (*job.compiler.command, *job.reading, *job.options, *what, unit, "-o", str(made))
+        ways: list[Sequence[Sequence[str]]] = [(whole,)]
+        if self.parts:  # what fails so is told as of the whole
+            ways.insert(0, job.compiler.in_parts(job.reading, job.options, unit, str(made)))
+        for steps in ways:
+            status, log = run_commands(steps, folder=folder)
+            if status == 0:
+                return log
+        kept = keep_failed(job.name, self.key, self.sources)
+        headline = f"{job.compiler.name} refuses {unit} of {job.name}"
+        raise BuildError(explain(headline, log, self.sources, kept, job.manifest))
 
 
 def _read(job: _Job, unit: str, text: str) -> dict[str, str]:

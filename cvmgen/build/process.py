@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,16 @@ def run_command(command: Sequence[str], *, folder: Path | None = None) -> tuple[
     if stopped:
         raise BuildError(f"{command[0]} was interrupted")
     return started.returncode, output.decode(errors="replace")
+
+
+def run_commands(commands: Iterable[Sequence[str]], *, folder: Path) -> tuple[int, str]:
+    """Exit status and output of the last of some commands that are run in turn: one that fails is
+    the last."""
+    found = 0, ""
+    for each in commands:
+        if (found := run_command(each, folder=folder))[0] != 0:
+            break
+    return found
 
 
 @contextlib.contextmanager

@@ -105,6 +105,24 @@ def test_one_edit_compiles_one_unit(cache: Path) -> None:
     assert len(objects(cache) - before) == 3, "both include it"
 
 
+def test_long_units_are_made_in_parts_which_share_no_names_with_others(cache: Path) -> None:
+    most = "".join(
+        f"static __attribute__((noinline)) int64_t go{n}(int64_t x) {{ return x * {n}; }}\n"
+        for n in range(300)
+    )
+    calls = " + ".join(f"go{n}(x)" for n in range(300))
+    sources = {
+        f"{name}.c": f"#include <stdint.h>\nint64_t {name}(int64_t x);\n{most}"
+        f"int64_t {name}(int64_t x) {{ return {calls} + {more}; }}\n"
+        for name, more in (("one", 1), ("two", 2))
+    }
+    library = compile_library(sources, name="long")
+    assert load(library, "one")(2) == load(library, "two")(2) - 1 == 299 * 300 + 1
+    wrong = sources["two.c"].replace("go7(x)", "go7(y)")
+    with pytest.raises(BuildError, match=r"refuses two.c of long(.|\n)*'y' undeclared"):
+        compile_library({**sources, "two.c": wrong}, name="long")
+
+
 # ---------------------------------------------------------------- CUDA files
 
 IN_FRONT = "#define __global__ static\n#include <stdint.h>\n"
