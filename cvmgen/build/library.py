@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from cvmgen.build.cache import (
@@ -49,6 +49,8 @@ _TOKEN = re.compile(
 _LONG = 20_000
 """Characters, without comments, of a unit that takes about a second: two parts are compiled at
 once."""
+
+_TEXTS = 1 << 10  # of which a process remembers what is code in them: units share their headers
 
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
@@ -462,6 +464,7 @@ def _read(job: _Job, unit: str, text: str) -> dict[str, str]:
     return with_included(first, {**job.headers, unit: text})
 
 
+@lru_cache(maxsize=_TEXTS)
 def bare_code(text: str, *, lines: bool = False) -> str:
     """C without comments, empty lines and indentation: what an object depends on. So a formula
     that only moves in its file compiles nothing. With `lines`, each line stays in its place: for

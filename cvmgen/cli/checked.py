@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.cli.meaning import Marks, keep_marks, marks_of
 from cvmgen.cli.stamp import code_digest
 from cvmgen.errors import CvmgenError, Faults, Strict
 from cvmgen.source import Source, SpecError, SpecErrors
@@ -20,7 +21,7 @@ from cvmgen.spec.imports import in_reach
 from cvmgen.spec.parse import Parsed, parse_all
 
 CHECKING = ("spec",)
-CHECKED = "-checked.pickle"
+CHECKED = "-operators.pickle"
 PARSED = "-parsed.pickle"
 VERSIONS = 32  # of opsets, of which one process compares several
 FILES = 64  # parsed ones that a process keeps
@@ -65,7 +66,8 @@ def _key_of(parts: Mapping[str, str], made: str) -> str:
 
 
 def _write(opset: str, files: Sequence[SpecFile], path: Path) -> None:
-    path.write_bytes(pickle.dumps(check_opset(files, opset)))
+    operators = check_opset(files, opset)
+    path.write_bytes(pickle.dumps([(each, tuple(marks_of(each))) for each in operators]))
 
 
 def check_anew(
@@ -104,5 +106,7 @@ def _parsed(name: str, text: str, path: str) -> Parsed:
 
 @lru_cache(maxsize=VERSIONS)
 def _read(path: Path) -> tuple[Operator, ...]:
-    found: tuple[Operator, ...] = pickle.loads(path.read_bytes())
-    return found
+    found: list[tuple[Operator, tuple[str, str, str]]] = pickle.loads(path.read_bytes())
+    for operator, marks in found:
+        keep_marks(operator, Marks(*marks))
+    return tuple(operator for operator, _ in found)

@@ -15,8 +15,7 @@ from cvmgen.build.compilers import c_compiler, cuda_compiler, disassembler
 from cvmgen.build.files import digest_of, listed_files, write_changed
 from cvmgen.build.helpers import helped
 from cvmgen.build.progress import Progress
-from cvmgen.cli.quoted import quoted_places
-from cvmgen.cli.specs import meaning_of
+from cvmgen.cli.meaning import meaning_of, quoted_places
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.cli.stories import FolderSchedules, read_of, remembered_story
 from cvmgen.errors import BuildError, Faults

@@ -15,6 +15,7 @@ from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.build.progress import Progress, shown_progress
 from cvmgen.cli.checked import checked
 from cvmgen.cli.exits import UsageError
+from cvmgen.cli.meaning import keep_marks, marks_of, meaning_of
 from cvmgen.cli.stamp import code_digest
 from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from cvmgen.errors import Faults, Strict
@@ -151,13 +152,10 @@ def trials_of(operator: Operator) -> tuple[Trial, ...]:
     """Small calls first, of which its examples are none, and then these."""
     if not operator.examples:
         return (Trial(operator, probe_alone),)
-    return Trial(replace(operator, examples=()), probe_alone), Trial(operator, check_examples)
-
-
-@remembered_of_all
-def meaning_of(operator: Operator) -> str:
-    """The same text for operators that mean the same: spans take no part in it."""
-    return repr(operator)
+    rules = replace(operator, examples=())
+    marks = marks_of(operator)
+    keep_marks(rules, marks._replace(meaning=marks.rules))
+    return Trial(rules, probe_alone), Trial(operator, check_examples)
 
 
 def is_tried(operator: Operator) -> bool:

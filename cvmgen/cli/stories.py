@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
-from cvmgen.cli.quoted import quoted_places
-from cvmgen.cli.specs import meaning_of
+from cvmgen.cli.meaning import meaning_of, quoted_places
 from cvmgen.cli.stamp import generator_digest, schedules_digest
 from cvmgen.errors import CacheError
 from cvmgen.inspection.story import Story

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
-from cvmgen.cli.quoted import quoted_places
-from cvmgen.cli.specs import meaning_of
+from cvmgen.cli.meaning import meaning_of, quoted_places
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
 from cvmgen.emit.interface import source_places

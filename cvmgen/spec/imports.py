@@ -22,6 +22,7 @@ from cvmgen.spec.words import alternatives
 
 COMMON = "common"
 WORD = re.compile(r"\w+")
+COMMENT = re.compile(r"^[ \t]*#.*", re.M)  # on a line of its own: elsewhere '#' may be in quotes
 
 Place = Callable[[], Sequence[d.Declaration]]
 """Where declarations are looked for: read when it comes to that."""
@@ -49,7 +50,7 @@ def in_reach(files: Sequence[SpecFile]) -> Iterator[tuple[str, Sequence[SpecFile
                 word
                 for name in left
                 for file in texts.get(name, ())
-                for word in WORD.findall(file.source.text)
+                for word in WORD.findall(COMMENT.sub("", file.source.text))
             }
             left = words & texts.keys() - found
         yield opset, [each for each in (*files, *ours) if each.opset in found]

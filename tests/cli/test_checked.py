@@ -20,7 +20,7 @@ FILES = {
     "lender/own.cvm": "def next_of(x) = x + 1\n" + OPERATOR.format(name="f", value="X[i]"),
     "borrower/own.cvm": "import next_of from lender\n"
     + OPERATOR.format(name="g", value="next_of(X[i])"),
-    "alone/own.cvm": OPERATOR.format(name="h", value="twice(X[i])"),
+    "alone/own.cvm": "# Not as lender has it.\n" + OPERATOR.format(name="h", value="twice(X[i])"),
 }
 # What is edited, and the opsets of which it decides.
 EDITS = [
