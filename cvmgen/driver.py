@@ -19,6 +19,7 @@ from cvmgen.ir.verify import verify
 from cvmgen.lower.array_nests import whole_arrays
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
+from cvmgen.lower.filled_parts import fill_what_is_read
 from cvmgen.lower.first_entries import sort_first_entries
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
@@ -113,6 +114,7 @@ ROWS_FOR_THREADS = 32  # as many are work enough: each stays whole
 C: Passes = (
     *C_LIKE[:UNFOLDING],
     ("products", part_products),
+    ("filled", fill_what_is_read),
     ("scans", carry_scans),
     ("scan_parts", partial(part_scans, rows=ROWS_FOR_THREADS)),
     ("firsts", sort_first_entries),

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen import algebra
-from cvmgen.analysis.grid import grid
+from cvmgen.analysis.grid import Grid, grid
 from cvmgen.analysis.paths import path
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import expanded
-from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
+from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned
 from cvmgen.ir.visit import substitute
 
 REALS = ("f32", "f64")
@@ -37,7 +37,8 @@ class OrderedFactor:
 @dataclass(frozen=True, slots=True)
 class OrderedProducts:
     """A nest: its other loops over results, the factors, the loops of the sum around the innermost
-    one, and how many terms that has: `depth`, and `longer` more from one row to the next.
+    one, and how many terms that has: `depth`, and `longer` more from one row to the next. There are
+    `width` columns, and `wider` more from one row to the next.
 
     `before` and `after` are the statements around the sum, which begins with `total`.
     """
@@ -48,6 +49,8 @@ class OrderedProducts:
     around: tuple[i.Loop, ...]
     depth: i.Expr
     longer: i.Expr
+    width: i.Expr
+    wider: int
     before: i.Block
     total: i.Let
     after: i.Block
@@ -55,7 +58,7 @@ class OrderedProducts:
 
 def ordered_products(body: i.Block, dtypes: Mapping[str, DType]) -> OrderedProducts | None:
     """What a nest is as a product of matrices of real numbers; None if it is none."""
-    nest = grid(body)
+    nest = results_of(body)
     sums = reassigned(nest.body)
     before = tuple(each for each in nest.body if isinstance(each, i.Let) and each.name not in sums)
     match nest.body[len(before) :]:
@@ -83,6 +86,16 @@ def ordered_products(body: i.Block, dtypes: Mapping[str, DType]) -> OrderedProdu
     if first is None or second is None or names_in(tuple(e.high for e in way.loops[:-1])) & inner:
         return None
     return with_sides(nest.loops, way.loops, (first, second), dtypes, (before, total, tuple(after)))
+
+
+def results_of(body: i.Block) -> Grid:
+    """The loops over results, of which the innermost may end where those around it say."""
+    found = grid(body)
+    match found.body:
+        case (i.Loop(low=i.Const(value=0)) as loop,) if not carried(loop):
+            return Grid((*found.loops, loop), loop.body)
+        case _:
+            return found
 
 
 def _element(
@@ -118,9 +131,16 @@ def with_sides(
     (w,) = readers[column.index]
     x = factors[0] if w == factors[1] else factors[1]
     row = next((each for each in reversed(own) if readers[each.index] == [x]), None)
-    last = summed[-1]
-    if row is None or names_in(tuple(each.high for each in loops)) & {each.index for each in loops}:
+    last, indices = summed[-1], {each.index for each in loops}
+    if row is None or names_in(tuple(e.high for e in loops if e is not column)) & indices:
         return None
+    wide = algebra.line(column.high, row.index, indices)
+    match None if wide is None else wide.step:
+        case i.Const(value=wider) if wider >= 0:
+            pass
+        case _:
+            return None
+    assert wide is not None
     depth = algebra.plane(last.high, [row.index, column.index])
     sides = (_line(x, row, last, dtypes), _line(w, column, last, dtypes))
     if depth is None or depth.step(column.index) != i.ZERO or None in sides:
@@ -135,7 +155,9 @@ def with_sides(
     before, total, after = parts
     longer = depth.step(row.index)
     return OrderedProducts(
-        others, rows, columns, summed[:-1], depth.rest, longer, before, total, after
+        *(others, rows, columns, summed[:-1]),
+        *(depth.rest, longer, wide.rest, wider),
+        *(before, total, after),
     )
 
 

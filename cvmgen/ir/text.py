@@ -34,8 +34,13 @@ def program_parts(program: i.Program) -> list[list[str]]:
     host = with_head("prepare:", program.prepare)
     for name, memory in program.lets.items():
         extents = ", ".join(map(text, memory.shape))
-        host.append(f"memory {name}[{extents}]: {memory.why}")
+        host.append(f"memory {name}[{extents}]: {memory.why}{filled_text(memory.filled)}")
     return [host, *map(lines_of_nest, program.nests)]
+
+
+def filled_text(part: i.FilledPart | None) -> str:
+    """Which elements of memory are filled, where these are not all."""
+    return "" if part is None else f"; filled for {part.indices[-1]} < {text(part.end)}"
 
 
 def lines_of_nest(nest: i.Nest) -> list[str]:

@@ -275,6 +275,8 @@ def ordered_contraction(subject: Subject) -> Roles | None:
     products = ordered_products(subject.body, subject.dtypes)
     if products is None or subject.memory or subject.model is not None:
         return None
+    if products.wider and not subject.in_part:
+        return None
     own = {"rows": (products.rows.loop.index,), "columns": (products.columns.loop.index,)}
     return {"outer": outermost(subject.body), **own}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cvmgen.algebra import normal, simplify, total
 from cvmgen.ir import nodes as i
@@ -10,6 +10,7 @@ from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import length, product
 from cvmgen.ir.rewrite import inner_blocks
 from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.copies import Run
 from cvmgen.schedule.subject import Subject
 
@@ -30,9 +31,7 @@ def parallel_elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     These stand one after the other, so that they add up: of the size of a sum there are as many
     steps to take, of the size of a product there are not, and it may be beyond all integers.
     """
-    within = assigned((loop,))
-    inside = loops_and_runs(parallel(loop)[-1].body)
-    counted = [trip_count(each) for each in inside if not names_in(trip_ends(each)) & within]
+    counted = decided(loop, loops_and_runs(parallel(loop)[-1].body))
     together = counted if len(counted) < 2 else [normal(total(counted))]
     return [*results(subject, loop), *together]
 
@@ -41,8 +40,39 @@ def loop_work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of a loop and of all in it, as far as the call alone decides them; in models
     times the statements in them as they stood before any action, where 16 products of a tile are
     one."""
-    within = assigned((loop,))
-    return [trip_count(each) for each in deepest((loop,)) if not names_in(trip_ends(each)) & within]
+    return decided(loop, deepest((loop,)))
+
+
+def decided(loop: i.Loop, inside: Iterable[Counted]) -> list[i.Expr]:
+    """How often loops and runs inside of a loop run, as far as the call alone decides them; those
+    that end where loops around them say, in the last iteration of these. A loop over blocks stands
+    for that over the lines of each."""
+    within, last = assigned((loop,)), last_values(loop)
+    found: list[i.Expr] = []
+    for each in inside:
+        own, count = names_in(trip_ends(each)) & within, trip_count(each)
+        if not own:
+            found.append(count)
+        elif own <= last.keys() and not isinstance(count, i.Var):
+            found.append(normal(substitute(count, last)))
+    return found
+
+
+def last_values(loop: i.Loop) -> Mapping[str, i.Expr]:
+    """Indices of a loop and of those in it, and how many lines blocks have, in last iterations."""
+    within, last = assigned((loop,)), dict[str, i.Expr]()
+    for each in walk(loop):
+        match each:
+            case i.Loop(index=index, low=low, high=high, step=step) if low is not None:
+                if names_in(high) & within <= last.keys():
+                    end = substitute(high, last)
+                    last[index] = normal(i.Binary("-", end, i.Const(step)))
+            case i.Let(name=name, value=i.Call(function="min_i64", arguments=(most, rest))):
+                if normal(substitute(rest, last)) == most:
+                    last[name] = most
+            case _:
+                pass
+    return last
 
 
 def most_list_entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:

@@ -89,6 +89,7 @@ class Subject:
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
     kept: tuple[KeptValue, ...] = ()  # arrays for what is kept of the entries of a list
     model: InModel | None = None
+    in_part: bool = False  # whether it fills memory in which elements that it leaves out may be too
     sequential: str = ""  # the loop whose iterations read what those before it stored
 
     @classmethod
@@ -120,6 +121,7 @@ class Subject:
         body = integer_extremes(body, dtypes)
         return cls(
             *(body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes, outside),
+            in_part=nest.tensor in program.lets and program.lets[nest.tensor].filled is not None,
             sequential=sequential_index(program, nest),
         )
 
@@ -175,11 +177,14 @@ class Subject:
         return self.with_body(rewritten(self.body, changed))
 
 
-def loop_ends(body: i.Block) -> Iterator[i.Expr]:
-    """The ends of loops that stand right in each other, from the outermost one on."""
+def loop_ends(body: i.Block, around: frozenset[str] = frozenset()) -> Iterator[i.Expr]:
+    """The ends of loops that stand right in each other, from the outermost one on, as far as those
+    around do not decide them."""
     match body:
-        case (i.Loop(low=i.Const(value=0), high=high, body=inner),):
+        case (i.Loop(index=index, low=i.Const(value=0), high=high, body=inner),):
+            if names_in(high) & around:
+                return
             yield high
-            yield from loop_ends(inner)
+            yield from loop_ends(inner, around | {index})
         case _:
             pass

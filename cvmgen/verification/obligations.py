@@ -27,7 +27,7 @@ PROPERTIES: Mapping[str, str] = {
     WIDTHS: "no operation leaves its machine type, unless it is one of bits",
     WRITTEN: "each element of what a nest makes is written",
     ONCE: "no element of what a nest makes is written twice",
-    ORDER: "what a nest reads of its own elements was written before",
+    ORDER: "what a nest reads of its own elements, or of memory filled in part, was written before",
     VACUITY: "there is a call of which all is so that proofs begin with",
 }
 

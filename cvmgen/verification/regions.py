@@ -27,7 +27,8 @@ one the first ends where the other begins, are one box. A branch writes the box 
 of either way. Where nothing is written on one way, the box ends there where it begins.
 
 A list has rows of its own lengths, each stored beside the row: there a row's box ends at `length`,
-which stands for it in the extents of the tensor.
+which stands for it in the extents of the tensor. So do rows of memory of which a part is filled, up
+to ends that do not fall from row to row.
 
 So an element that is left out, or written again by another iteration, leaves an equation that does
 not hold. That indices lie within their types is an obligation of its own (`widths`).
@@ -36,7 +37,7 @@ not hold. That indices lie within their types is an obligation of its own (`widt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -87,13 +88,15 @@ class ElementBox:
 @dataclass(frozen=True)
 class WrittenTensor:
     """A tensor of a shape; of a list, `lengths` says where that of each row is stored, and `length`
-    stands for it as the extent of the dimension `rows`."""
+    stands for it as the extent of the dimension `rows`. So it does where rows of memory are filled
+    up to an `end` that the other indices tell."""
 
     name: str
     shape: Shape
     lengths: str = ""
     length: Term = t.ZERO
     rows: int = 0
+    end: Callable[[Sequence[Term]], Term] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class Regions:
             raise UnclearError(f"{len(regions)} boxes of elements do not meet")
         (found,) = regions
         extents = list(self.shape)
-        if self.memory.lengths:
+        if self.memory.lengths or self.memory.end is not None:
             extents[self.memory.rows] = self.memory.length
         for (low, high), extent in zip(found.sides, extents, strict=True):
             self.need(path, t.equal(low, 0), "elements at the beginning")
@@ -241,6 +244,16 @@ class Regions:
         self.need(path, t.equal(high, lengths[0]), "entries up to the length of a list")
         return [found.with_side(self.memory.rows, low, self.memory.length)]
 
+    def of_rows(self, path: Path, region: ElementBox) -> ElementBox:
+        """Rows that are filled up to their ends at least, of which the last one has the last."""
+        *others, (low, high) = region.sides
+        if self.memory.end is None or high == self.memory.length:
+            return region
+        last = self.memory.end([end - 1 for _, end in others])
+        if not self.holds(path, t.at_most(last, high)):
+            return region
+        return region.with_side(self.memory.rows, low, self.memory.length)
+
     def either(self, written: WrittenEither) -> list[ElementBox]:
         no_test = t.negation(written.test)
         yes, no = ((*written.path, *t.conjuncts(each)) for each in (written.test, no_test))
@@ -318,6 +331,7 @@ class Regions:
 
     def along(self, loop: WrittenLoop, region: ElementBox) -> list[ElementBox]:
         self.renew()
+        region = self.of_rows(loop.inside, region)
         moving = self.moving(loop)
         sides = [
             at for at, (low, high) in enumerate(region.sides) if (low.names | high.names) & moving

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from cvmgen.driver import C, kernels_or_program, lower
+from cvmgen.dtypes import MAX_SIZE
+from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import uses
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
@@ -72,6 +74,9 @@ class KernelProofs(PlaceProofs):
         """Arrays beside the tensors: what the kernel keeps of entries of a list, which it makes
         itself, and what kernels before it made."""
         subject, reader = self.kernel.subject, self.walk.reader
+        for name, memory in self.kernels.program.lets.items():
+            if memory.case in (None, self.kernel.nest.case) and not self.kernel.nest.guarded:
+                self.call.sizes.append(t.below(t.product(self.call.shapes[name]), MAX_SIZE))
         shape = tuple(reader.integer(each, self.call.scope) for each in subject.memory)
         for kept in subject.kept:
             self.call.shapes[kept.array] = shape
@@ -109,6 +114,7 @@ class KernelProofs(PlaceProofs):
         if self.prover.solvers:
             yield from self.written()
             yield from self.order()
+            yield from self.filled()
 
     # ------------------------------------------------------------ what is written
 
@@ -153,6 +159,27 @@ class KernelProofs(PlaceProofs):
             ]
             yield self.proved(ORDER, each, (*claims, *([FALSE] if at_once else [])))
 
+    def filled(self) -> Iterator[Obligation]:
+        """Of memory that is filled in part: what is read lies in that part."""
+        for each in self.demands:
+            memory = self.kernels.program.lets.get(each.tensor)
+            if each.kind == "access" and memory is not None and memory.filled and not each.stored:
+                *others, last = digits(each.operand, self.call.shapes[memory.name])
+                yield self.proved(ORDER, each, (t.below(last, self.part_of(memory)(others)),))
+
+    def part_of(self, memory: i.Scratch) -> Callable[[Sequence[Term]], Term]:
+        """The end of the elements that are filled, by the other indices."""
+        part, reader = memory.filled, self.walk.reader
+        assert part is not None
+
+        def end(others: Sequence[Term]) -> Term:
+            scope = self.call.scope.inner()
+            scope.names.update(zip(part.indices, others, strict=False))
+            with reader.quiet():
+                return reader.integer(part.end, scope)
+
+        return end
+
     def parts_of(self, operand: Term) -> set[str]:
         """The symbols of a term, with those that they are made of."""
         found, left = set[str](), set(operand.names)
@@ -166,20 +193,30 @@ class KernelProofs(PlaceProofs):
         """A result or a `let` of the nest; a list, with what goes with its entries."""
         nest, kept = self.kernel.nest, {each.array for each in self.kernel.subject.kept}
         shapes = {name: shape or (ONE,) for name, shape in self.call.shapes.items()}
+        memory = self.kernels.program.lets.get(nest.tensor)
+        if memory is not None and memory.filled is not None:
+            found, end = WrittenTensor(memory.name, shapes[memory.name]), self.part_of(memory)
+            yield replace(found, end=end, length=self.length(), rows=len(found.shape) - 1)
+            return
         own = self.kernels.program.lists_of(nest.tensor)
         if nest.tensor in self.kernels.operator.output_names or not own:
             yield WrittenTensor(nest.tensor, shapes[nest.tensor])
             yield from (WrittenTensor(each.name, shapes[each.name]) for each in own)
             return
-        length = self.symbols.once(("length", nest.tensor), lambda: self.symbols.fresh("length"))
         lengths, rows = f"{nest.tensor}_length", len(own[0].shape) - 1
         for name in (e.name for e in own if e.name not in kept and not e.is_spare):
             found = WrittenTensor(name, shapes[name])
             yield (
                 found
                 if name == lengths
-                else replace(found, lengths=lengths, length=length, rows=rows)
+                else replace(found, lengths=lengths, length=self.length(), rows=rows)
             )
+
+    def length(self) -> Term:
+        """A symbol for what stands there as the end of each row."""
+        return self.symbols.once(
+            ("length", self.kernel.nest.tensor), lambda: self.symbols.fresh("length")
+        )
 
     def at_once(self, path: Way, claim: Formula) -> bool:
         return self.prover.at_once(self.symbols, path, claim)

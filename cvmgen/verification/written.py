@@ -54,7 +54,7 @@ def whole_tensor(
     symbols, path = call.reader.symbols, (*call.scope.path, *call.sizes)
     splits = {size: split for (size, _), split in call.reader.lists.splits.items()}
     ways = shapes(tensor.shape, first.offset, splits)
-    if tensor.lengths:
+    if tensor.lengths or tensor.end is not None:
         ways = iter([(tensor.shape, ())])
     for parts, where in islice(ways, MOST_SHAPES):
         regions = Regions(symbols, tensor, parts, shows)

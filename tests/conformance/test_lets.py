@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cvmgen.driver import C, lower
 from cvmgen.errors import OperatorError
 from cvmgen.inside.checks import stay_inside
 from cvmgen.lower.translate import operator_program
@@ -27,6 +28,7 @@ class Row:
     kept: tuple[str, ...]  # the lets in memory
     shapes: tuple[tuple[tuple[int, ...], ...], ...]  # of the inputs, call by call
     types: tuple[Any, ...] = (np.int8,)
+    filled: tuple[str, ...] = ()  # those of which C fills a part
 
 
 ATTENTION = """
@@ -48,6 +50,23 @@ SOFTMAX = """
   let z[n] = sum[k < K](e[n, k])
   Y[n, k] = e[n, k] over z[n] + (e[n, 0] if k > 0 else 0.0)
 """
+REAL_ATTENTION = """
+  input Q : float32[T, D]
+  input K : float32[T, D]
+  input V : float32[T, D]
+  output Y : float32[T, D]
+  let s[t, u] = sum[d < D](Q[t, d] * K[u, d])
+  let m[t] = max[u < t + 1](s[t, u])
+  let w[t, u] = exp(0.125 * (s[t, u] - m[t]))
+  let z[t] = sum[u < t + 1](w[t, u])
+  Y[t, d] = sum[u < t + 1](w[t, u] * V[u, d]) over z[t]
+"""
+CUBE = """
+  input X : int8[B, K]
+  output Y : int64[B, K, 3]
+  let w[b, k, j] = (X[b, k] - X[b, j]) * X[b, j] div max(1, X[b, k]) div 3 + X[b, k]
+  Y[b, k, i] = sum[{0}](w[b, k, j] * i) + sum[{1}](w[b, k, j] + i)"""
+CUBES = (((1, 1),), ((3, 5),), ((2, 37),))
 SQUARES = tuple((((t, d),) * 3) for t, d in ((1, 1), (5, 3), (33, 16)))
 VECTORS = (((1,),), ((4,),), ((67,),))
 MATRICES = (((1, 1),), ((3, 5),), ((17, 40),))
@@ -59,8 +78,39 @@ ROWS = [
         ("s", "m", "w", "z"),
         SQUARES,
         (np.int8, np.int32),
+        ("w",),
     ),
-    Row("of a storage type", ATTENTION.format("int8", "int32"), ("s", "m", "w", "z"), SQUARES),
+    Row(
+        "of a storage type",
+        ATTENTION.format("int8", "int32"),
+        ("s", "m", "w", "z"),
+        SQUARES,
+        filled=("w",),
+    ),
+    Row("real attention", REAL_ATTENTION, ("s", "m", "w", "z"), SQUARES, (np.float32,), ("s", "w")),
+    Row("all before each", CUBE.format("j < k", "j < k"), ("w",), CUBES, filled=("w",)),
+    Row(
+        "up to twice the index",
+        CUBE.format("j < 2*k + 1 - k", "j < k+1"),
+        ("w",),
+        CUBES,
+        filled=("w",),
+    ),
+    Row("ends that differ", CUBE.format("j < k", "j < k + 1"), ("w",), CUBES),
+    Row(
+        "an end for each row",
+        CUBE.format("j < b + 1 if j < K", "j < b + 1 if j < K"),
+        ("w",),
+        CUBES,
+    ),
+    Row("read to the end", CUBE.format("j < K", "j < k + 1"), ("w",), CUBES),
+    Row("from behind the first", CUBE.format("1 <= j < k + 1", "j < k + 1"), ("w",), CUBES),
+    Row(
+        "read in the other direction",
+        CUBE.format("j < k + 1", "j < k + 1") + " + sum[j < k + 1](w[b, j, k])",
+        ("w",),
+        CUBES,
+    ),
     Row("real numbers", SOFTMAX.format("float32"), ("m", "e", "z"), MATRICES, (np.float32,)),
     Row("wide real numbers", SOFTMAX.format("float64"), ("m", "e", "z"), MATRICES, (np.float64,)),
     Row(
@@ -257,3 +307,5 @@ def test_what_is_memory(row: Row) -> None:
     text = CLIP + operator_text(0, row.block)
     (operator,) = check_files([SpecFile(Source("f.cvm", text), "tried")])
     assert tuple(stay_inside(operator_program(operator)).lets) == row.kept
+    lets = lower(operator, C).lets.values()
+    assert tuple(each.name for each in lets if each.filled is not None) == row.filled

@@ -45,6 +45,15 @@ class Nest:
 
 
 @dataclass(frozen=True, slots=True)
+class FilledPart:
+    """Of memory the elements of which the last index is below an end, which is over the names of
+    the other `indices`: the others hold nothing, and are not read."""
+
+    indices: tuple[str, ...]
+    end: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Scratch:
     """Memory that the nests of a call share: of int64 for a selected list and what goes with it,
     or for the elements of a `let`.
@@ -64,6 +73,7 @@ class Scratch:
     axis: int | None = None  # of a recurrence: along which index it reads its own elements
     apart: bool = True  # whether it does so for all values of the other indices apart
     adds_up: bool = False  # whether each step adds no more than the first one does
+    filled: FilledPart | None = None  # what of it is filled, where that is not all
     partial: bool = False  # whether elements add up to one sum of what a nest sums in parts
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.algebra import simplify
+from cvmgen.algebra import normal, simplify
 from cvmgen.analysis.ordered_products import OrderedFactor, OrderedProducts, ordered_products
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
@@ -21,10 +21,11 @@ def multiply(subject: Subject, use: Use) -> Subject:
     for other calls.
 
     Legal for sums of products of two tensors: results are computed in any order, and each adds what
-    it did in the same order as before.
+    it did in the same order as before. A block in which rows have fewer columns than the last one
+    has as many for all of them: the nest fills memory in which these others are not read.
     """
     named = {*use.loops(subject, 0), *use.loops(subject, 1)}
-    found = ordered_products(subject.body, subject.dtypes)
+    found = products_of(subject)
     if found is None or named != {found.rows.loop.index, found.columns.loop.index}:
         use.refuse(f"only a sum of products of two tensors has such blocks ({subject.place})")
     worth = enough(subject, next(nodes_in(subject.body, i.Loop)), use.test(5))
@@ -41,22 +42,28 @@ def multiply(subject: Subject, use: Use) -> Subject:
     return subject.with_body((both,)).with_roles(new)
 
 
+def products_of(subject: Subject) -> OrderedProducts | None:
+    """A nest as a product of matrices; rows have as many columns, unless others may be stored."""
+    found = ordered_products(subject.body, subject.dtypes)
+    return None if found is not None and found.wider and not subject.in_part else found
+
+
 class BlockLoops:
-    """The names of a side's loops over blocks and over each block, and how many lines that has."""
+    """The names of a side's loops over blocks and over each block, and how many lines that has;
+    blocks go to an `end`."""
 
     def __init__(self, line: OrderedFactor, role: str, size: int, used: set[str]) -> None:
-        self.line, self.size = line, size
+        self.line, self.size, self.end = line, size, line.loop.high
         index = line.loop.index
         self.outer, self.inner = (fresh(f"{index}_{each}", used) for each in (role, "line"))
         self.count = i.Var(fresh(f"{self.inner}s", used))
 
     def blocks(self, body: i.Block) -> i.Loop:
         """The loop over blocks."""
-        loop = self.line.loop
-        rest = simplify(i.Binary("-", loop.high, i.Var(self.outer)))
+        loop, rest = self.line.loop, simplify(i.Binary("-", self.end, i.Var(self.outer)))
         most = i.Call("min_i64", (i.Const(self.size), rest))
         count = i.Let(self.count.name, "i64", most, loop.span)
-        return replace(loop, index=self.outer, step=self.size, body=(count, *body))
+        return replace(loop, index=self.outer, high=self.end, step=self.size, body=(count, *body))
 
     def within(self, body: i.Block) -> i.Loop:
         """The loop over the lines of a block."""
@@ -82,6 +89,10 @@ class BlockWriter:
         self.found = found
         self.rows = BlockLoops(found.rows, rows, ROWS, used)
         self.columns = BlockLoops(found.columns, columns, COLUMNS, used)
+        if found.wider:
+            after = i.Binary("+", i.Var(self.rows.outer), self.rows.count)
+            last = i.Binary("*", i.Const(found.wider), i.Binary("-", after, i.ONE))
+            self.columns.end = normal(i.Binary("+", found.width, last))
         self.totals = fresh(f"{found.total.name}s", used)
         self.start = fresh(f"{found.total.name}_place", used)
 
