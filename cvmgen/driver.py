@@ -58,6 +58,7 @@ from cvmgen.schedule.kernels import (
     host_lowered,
     outlined,
     scheduled,
+    shortened,
     typed,
     unsound_parts,
 )
@@ -140,6 +141,7 @@ TYPES = "types"  # from the lowered program to a kernel for each choice of eleme
 C_KERNELS: KernelPasses = (
     ("schedule", partial(scheduled, "c")),
     ("outline", lambda kernels, schedules: outlined(kernels)),
+    ("short", lambda kernels, schedules: shortened(kernels)),
     ("host", partial(host_lowered, "precision")),
     ("families", lambda kernels, schedules: families(kernels)),
     ("dispatch", partial(with_call, dispatched_in_c)),
@@ -150,7 +152,8 @@ CUDA_KERNELS: KernelPasses = (
     ("families", device_families),
     ("dispatch", partial(with_call, dispatched_in_cuda)),
 )
-PARTS = ("outline", "host", "families", "dispatch")  # stages of kernels that are shown as a program
+# Stages of kernels that are shown as a program.
+PARTS = ("outline", "short", "host", "families", "dispatch")
 STAGES = ("parse", "check", *(name for name, _ in C), TYPES, "schedule", *PARTS)
 
 

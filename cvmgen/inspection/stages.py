@@ -23,6 +23,7 @@ AROUND = {
     "translate": "a nest of loops around a store of each equation",
     driver.TYPES: "machine types, here for int32 tensors or the first choice of types",
     "outline": "loops that threads share as functions of their own, which say what they capture",
+    "short": "loops of vectors compute in 32 bits what has no more",
     "families": "one body for the kernels of a nest that differ in element types alone",
     "dispatch": "what the host does behind its part, up to the last kernel of the call",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",

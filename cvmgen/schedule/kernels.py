@@ -27,8 +27,9 @@ from cvmgen.typing.choices import (
     type_variants,
     used_tensors,
 )
+from cvmgen.typing.short_integers import short_integers
 from cvmgen.typing.short_reals import short_reals
-from cvmgen.typing.types import memory_types, type_nest, type_prepare
+from cvmgen.typing.types import host_before, memory_types, type_nest, type_prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,29 @@ def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:
         and (tiling := each.subject.tiling) is not None
     }
     return (shared if len(found) == 1 else kernel.variant).suffix
+
+
+def shortened(kernels: Kernels) -> Kernels:
+    """The loops of vectors of kernels and of what they became compute in 32 bits what has them."""
+    done = tuple(shortened_kernel(kernels, each) for each in kernels.kernels)
+    return replace(kernels, kernels=done)
+
+
+def shortened_kernel(kernels: Kernels, kernel: Kernel) -> Kernel:
+    elements = kernel.subject.elements
+    known = host_before(kernels.program, kernels.program.nests[kernel.number]).ranges
+    parts = []
+    for each in kernel.parts:
+        (*_, loop) = short_integers(each.body, elements, known, kernel.outlined)
+        assert isinstance(loop, i.Loop)
+        inner = replace(loop, body=loop.body[len(each.indices) :])
+        parts.append(replace(each, loop=inner))
+    tiles = kernel.tiles
+    if tiles is not None:
+        totals = {tiles.own["totals"]: "i32"}
+        tiles = replace(tiles, taking=short_integers(tiles.taking, {**elements, **totals}, known))
+    outlined = short_integers(kernel.outlined, elements, known)
+    return replace(kernel, outlined=outlined, parts=tuple(parts), tiles=tiles)
 
 
 def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kernels:

@@ -26,6 +26,7 @@ WRAPPING = ("+", "-", "*", "|")
 # What helpers take and give, where their names do not end with the type of both.
 HELPERS = {
     "to_int": ("f64", "i64"),
+    "cut_to_int_f32": ("f32", "i32"),
     "order": ("f64", "i64"),
     "stored_f32": ("f64", "f32"),
     "stored_float16": ("f64", "u16"),

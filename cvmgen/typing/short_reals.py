@@ -29,7 +29,7 @@ from cvmgen.typing.agreement import BITS, Agreement
 
 ROUNDED = ("+", "-", "*", "over")  # once, however wide
 MONOTONE = ("min_f64", "max_f64", "abs_f64", "negate_f64")
-TO_INTEGERS = ("floor_f64", "ceil_f64", "trunc_f64")
+TO_INTEGERS = ("floor_f64", "ceil_f64", "trunc_f64", "roundeven_f64")
 SHORT, LONG = 24, 53  # digits of a number of 32 bits, and of 64
 
 

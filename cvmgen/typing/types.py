@@ -43,13 +43,19 @@ def type_prepare(program: i.Program) -> i.Program:
     return replace(program, prepare=prepare, nests=tuple(nests))
 
 
-def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> i.Nest:
-    """A nest with machine types for tensors of the given storage types."""
+def host_before(program: i.Program, nest: i.Nest) -> Typer:
+    """What the host has done in front of a nest."""
     host = Typer(program.operator, {}, host=True)
     host.block(program.prepare)
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
+    return host
+
+
+def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> i.Nest:
+    """A nest with machine types for tensors of the given storage types."""
+    host = host_before(program, nest)
     memory = kept_before(program, nest, dtypes, host)
     typed = nest_with_types(program, nest, dtypes, host, memory)[0]
     if program.operator.has_reals and len(program.operator.types.rows) > 1:

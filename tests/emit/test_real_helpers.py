@@ -53,6 +53,9 @@ KINDS = {"int64_t": ctypes.c_int64, "bool": ctypes.c_bool, "float": ctypes.c_flo
 def helpers() -> ctypes.CDLL:
     """The functions of the header, to be called from here; a quotient is written as it is."""
     lines = ['#include "cvmgen_runtime.h"', '#include "cvmgen_power.h"']
+    lines += ["int32_t call_cut(float a, float low, float high);"]
+    lines.append("int32_t call_cut(float a, float low, float high) {")
+    lines.append("    return cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(a), low, high);\n}")
     lines += ["double call_over(double a, double b);"]
     lines.append("double call_over(double a, double b) { return a / b; }")
     for name in sorted((ONE | TWO).keys() - {"over"}):
@@ -106,6 +109,17 @@ def test_extremes_by_integers(helpers: ctypes.CDLL, name: str) -> None:
         one, other = map(rounded, pair)
         found = called(helpers, f"{op}_key_f{bits}", one, other)
         assert same(found, extreme(one, other)), pair
+
+
+def test_integers_of_numbers_that_are_cut(helpers: ctypes.CDLL) -> None:
+    """To even before they are cut, or behind, with the bits of every magnitude."""
+    function = helpers.call_cut
+    function.argtypes, function.restype = [ctypes.c_float] * 3, ctypes.c_int32
+    tried = [struct.unpack("f", struct.pack("I", at << 18))[0] for at in range(1 << 14)]
+    tried += [each / 2 for each in range(-1050, 1050)]
+    for value, (low, high) in product(tried, ((-512, 512), (-1, 127), (-(1 << 24), 1))):
+        wanted = reals.to_int(reals.round_even(reals.maximum(low, reals.minimum(value, high))))
+        assert function(value, low, high) == wanted, (value, low, high)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

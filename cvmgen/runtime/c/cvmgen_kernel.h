@@ -45,6 +45,21 @@ CVMGEN_FUNCTION int64_t cvmgen_min_i64(int64_t a, int64_t b) { return a < b ? a 
 CVMGEN_FUNCTION int64_t cvmgen_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 CVMGEN_FUNCTION int32_t cvmgen_abs_i32(int32_t a) { return a < 0 ? -a : a; }
 CVMGEN_FUNCTION int64_t cvmgen_abs_i64(int64_t a) { return a < 0 ? -a : a; }
+/* a + b, or the nearer end of int32. */
+CVMGEN_ROUTINE int32_t cvmgen_saturating_add_i32(int32_t a, int32_t b) {
+    const int32_t sum = (int32_t)((uint32_t)a + (uint32_t)b);
+    return ((a ^ sum) & (b ^ sum)) < 0 ? (a >> 31) ^ INT32_MAX : sum;
+}
+/* a * 2^e, or the nearer end of int32, for 0 <= e <= 31. */
+CVMGEN_ROUTINE int32_t cvmgen_saturating_shl_i32(int32_t a, int32_t e) {
+    const int32_t shifted = (int32_t)((uint32_t)a << e);
+    return shifted >> e == a ? shifted : (a >> 31) ^ INT32_MAX;
+}
+/* (a + b) / 2^e, rounded down, for 0 <= e <= 31 and 0 <= b <= 2^e. */
+CVMGEN_ROUTINE int32_t cvmgen_shr_sum_i32(int32_t a, int32_t b, int32_t e) {
+    const int32_t mask = (int32_t)((1u << e) - 1);
+    return (a >> e) + ((a & mask) > mask - b ? 1 : 0);
+}
 #if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
 CVMGEN_FUNCTION __int128 cvmgen_min_i128(__int128 a, __int128 b) { return a < b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_max_i128(__int128 a, __int128 b) { return a > b ? a : b; }
@@ -204,6 +219,7 @@ CVMGEN_FUNCTION float cvmgen_abs_f32(float a) { return fabsf(a); }
 CVMGEN_FUNCTION float cvmgen_floor_f32(float a) { return floorf(a); }
 CVMGEN_FUNCTION float cvmgen_ceil_f32(float a) { return ceilf(a); }
 CVMGEN_FUNCTION float cvmgen_trunc_f32(float a) { return truncf(a); }
+CVMGEN_ROUTINE float cvmgen_roundeven_f32(float a) { return rintf(a); }
 CVMGEN_FUNCTION float cvmgen_sqrt_f32(float a) { return sqrtf(a); }
 CVMGEN_FUNCTION double cvmgen_fma_f64(double a, double b, double c) { return fma(a, b, c); }
 /* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
@@ -211,6 +227,20 @@ CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
     if (a != a) return 0;
     if (a >= 9223372036854775808.0) return INT64_MAX;
     return a <= -9223372036854775808.0 ? INT64_MIN : (int64_t)a;
+}
+/* max(low, min(a, high)) for low < 0 < high, toward zero; 0 of NaN. Bits of numbers from 0 on have
+   their order, and those of negative ones the other one, as integers without a sign. */
+CVMGEN_ROUTINE int32_t cvmgen_cut_to_int_f32(float a, float low, float high) {
+    int32_t bits, most;
+    uint32_t least, cut;
+    memcpy(&bits, &a, sizeof bits);
+    memcpy(&most, &high, sizeof most);
+    memcpy(&least, &low, sizeof least);
+    cut = (uint32_t)(bits < most ? bits : most);
+    cut = cut < least ? cut : least;
+    float inside;
+    memcpy(&inside, &cut, sizeof inside);
+    return a == a ? (int32_t)inside : 0;
 }
 /* What is stored of a real number: rounded to nearest even, NaN in its one form. */
 #ifdef __CUDA_ARCH__

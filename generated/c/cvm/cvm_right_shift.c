@@ -132,8 +132,8 @@ static void cvm_right_shift_Y_part_int32_int8(const void *context, int64_t low, 
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+        Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
+            cvmgen_min_i32(cvmgen_shr_sum_i32(X[d] >> (shift_bit - 1), 1, 1), (int32_t)alpha));
 }
 
 static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
@@ -159,8 +159,8 @@ static void cvm_right_shift_Y_part_int32_int32(const void *context, int64_t low,
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+        Y[d] = cvmgen_max_i32((int32_t)-alpha,
+            cvmgen_min_i32(cvmgen_shr_sum_i32(X[d] >> (shift_bit - 1), 1, 1), (int32_t)alpha));
 }
 
 static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,

@@ -274,7 +274,7 @@ static void qlinear_conv_Y_uint8_int8_totals(const void *context, const cvmgen_t
         CVMGEN_APART
         for (int64_t row = 0; row < count; ++row) {
             const int64_t x = first + row;
-            const uint64_t total = (uint64_t)totals[row];
+            const int32_t total = totals[row];
             Y[(n * OC + oc) * YH * YW + x] = (uint8_t)cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
                 (double)((float)(double)((int64_t)total - zw
@@ -355,7 +355,7 @@ static void qlinear_conv_Y_int8_int8_totals(const void *context, const cvmgen_to
         CVMGEN_APART
         for (int64_t row = 0; row < count; ++row) {
             const int64_t x = first + row;
-            const uint64_t total = (uint64_t)totals[row];
+            const int32_t total = totals[row];
             Y[(n * OC + oc) * YH * YW + x] = (int8_t)cvmgen_max_i64(-128,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
                 (double)((float)(double)((int64_t)total - zw
@@ -683,9 +683,9 @@ static void TYPED(qlinear_conv_Y_part)(const void *context, int64_t low, int64_t
                         }
                         for (int64_t j = j_whole; j < KW; ++j) {
                             for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                total[x_lane] += (uint64_t)((X[((n * C + (oc_quotient * IC + c))
-                                    * XH + (y * SH - PT + i * DH)) * XW
-                                    + ((x_piece + x_lane) * SW - PL + j * DW)] - zx)
+                                total[x_lane] += (uint64_t)((int64_t)(X[((n * C
+                                    + (oc_quotient * IC + c)) * XH + (y * SH - PT + i * DH)) * XW
+                                    + ((x_piece + x_lane) * SW - PL + j * DW)] - (int32_t)zx)
                                     * W[((oc * IC + c) * KH + i) * KW + j]);
                         }
                     }

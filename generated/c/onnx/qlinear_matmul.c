@@ -204,7 +204,7 @@ static void qlinear_matmul_Y_uint8_int8_totals(const void *context,
         CVMGEN_APART
         for (int64_t column = 0; column < count; ++column) {
             const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
+            const int32_t total = totals[column];
             Y[(n * I + i) * J + j] = (uint8_t)cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
                 (double)((float)(double)((int64_t)total - zb * Y_sums[n * I + i]
@@ -276,7 +276,7 @@ static void qlinear_matmul_Y_int8_int8_totals(const void *context, const cvmgen_
         CVMGEN_APART
         for (int64_t column = 0; column < count; ++column) {
             const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
+            const int32_t total = totals[column];
             Y[(n * I + i) * J + j] = (int8_t)cvmgen_max_i64(-128,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
                 (double)((float)(double)((int64_t)total - zb * Y_sums[n * I + i]

@@ -271,15 +271,17 @@ static void TYPED(qlinear_mul_Y_part)(const void *context, int64_t low, int64_t 
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row + d] - za)
-                    * (B[B_row + d] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
-                    + (double)zy)) + 0.0), greatest_element_t));
+                    (double)(float)((double)(float)((double)((A[A_row + d] - (int32_t)za)
+                    * (B[B_row + d] - (int32_t)zb))
+                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
+                    greatest_element_t));
         } else if (A_step == 0 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row] - za) * (B[B_row + d] - zb))
+                    (double)(float)((double)(float)((double)((A[A_row] - (int32_t)za)
+                    * (B[B_row + d] - (int32_t)zb))
                     * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
                     greatest_element_t));
         } else if (A_step == 1 && B_step == 0) {
@@ -287,16 +289,16 @@ static void TYPED(qlinear_mul_Y_part)(const void *context, int64_t low, int64_t 
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row + d] - za) * (B[B_row] - zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
-                    greatest_element_t));
+                    (double)(float)((double)(float)((double)((A[A_row + d] - (int32_t)za)
+                    * (B[B_row] - (int32_t)zb)) * (double)(float)((double)(float)(sa * sb) / sy))
+                    + (double)zy)) + 0.0), greatest_element_t));
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row + d * A_step] - za)
-                    * (B[B_row + d * B_step] - zb))
+                    (double)(float)((double)(float)((double)((A[A_row + d * A_step] - (int32_t)za)
+                    * (B[B_row + d * B_step] - (int32_t)zb))
                     * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
                     greatest_element_t));
         }

@@ -184,8 +184,8 @@ static void TYPED(qlinear_sigmoid_Y_part)(const void *context, int64_t low, int6
         const int64_t d_lanes = cvmgen_min_i64(64, n_size - d_piece);
         double sigmoids[64];
         for (int64_t d_filled = 0; d_filled < d_lanes; ++d_filled)
-            sigmoids[d_filled] = (double)(float)((double)(float)(double)(X[d_piece + d_filled]
-                - zx) * sx);
+            sigmoids[d_filled] = (double)(float)((double)(float)(X[d_piece + d_filled]
+                - (int32_t)zx) * sx);
         cvmgen_sigmoid_run(sigmoids, d_lanes);
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_piece + d_lane] = (element_t)cvmgen_max_i64(least_element_t,

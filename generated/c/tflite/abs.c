@@ -82,14 +82,14 @@ static void abs_Y(const abs_plan *plan, const int8_t *restrict X, int8_t *restri
     /* abs line 4: Y[d...] = clip(rescaled(abs(X[d...] - zx), m, s) + zy, -128, 127) */
     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
     for (int64_t d = 0; d < n_size; ++d) {
-        const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64(cvmgen_abs_i64(X[d] - zx), INT32_MAX))
-            * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m + (1 << 30)) >> 31,
+        const int32_t x =
+            (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(INT32_MIN,
+            cvmgen_min_i32(cvmgen_abs_i32(X[d] - (int32_t)zx), INT32_MAX)),
+            (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s, 30))) * (int32_t)m + (1 << 30)) >> 31,
             INT32_MAX);
-        Y[d] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
-            127));
+        Y[d] = (int8_t)cvmgen_max_i32(-128,
+            cvmgen_min_i32(cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
+            - (x < 0 && e > 0 ? 1 : 0), (int32_t)e), (int32_t)(127 - zy)) + (int32_t)zy);
     }
 }
 

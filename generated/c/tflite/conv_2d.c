@@ -274,17 +274,18 @@ static void conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
         for (int64_t column = 0; column < count; ++column) {
             const int64_t oc_inner = first + column;
             const int64_t oc = oc_outer * OPG + oc_inner;
-            const uint64_t total = (uint64_t)totals[column];
+            const int32_t total = totals[column];
             const int32_t shift = S[oc];
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
-                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[oc]
-                + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1)
-                - (x_2 < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
+            const int32_t x_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(
+                cvmgen_saturating_add_i32(total, B != NULL ? B[oc] : 0),
+                cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))) * M[oc] + (1 << 30)) >> 31,
+                INT32_MAX);
+            const int32_t e = cvmgen_max_i32(0, -cvmgen_max_i32(-31, shift));
+            Y[x * OC + oc] =
+                (int8_t)(cvmgen_max_i32((int32_t)(low - zy),
+                cvmgen_min_i32(cvmgen_shr_sum_i32(x_2, (int32_t)((1u << e) >> 1)
+                - (x_2 < 0 && e > 0 ? 1 : 0), e), (int32_t)(high - zy))) + (int32_t)zy);
         }
     }
 }

@@ -152,11 +152,12 @@ static void cumsum_Y_part(const void *context, int64_t low, int64_t high) {
             __int128 total = 0;
             for (int64_t l = 0; l < n_axis; ++l) {
                 if ((reverse ? l > k : l < k) || (l == k && !exclusive)) {
-                    const int64_t x_3 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64((X[(d * n_axis + l) * e_extents_size + (e_group + e_result)]
-                        - zx) * (1 << 20), INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sx, 30))), INT32_MAX)) * mx
+                    const int32_t x_3 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN,
+                        cvmgen_min_i32((X[(d * n_axis + l) * e_extents_size + (e_group + e_result)]
+                        - (int32_t)zx) * (1 << 20), INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sx, 30))) * (int32_t)mx
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sx, 31));
                     total += (__int128)((x_3 + ((int64_t)(1u << e_2_2) >> 1)

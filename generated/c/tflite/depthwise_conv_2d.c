@@ -242,16 +242,16 @@ static void depthwise_conv_2d_Y_part(const void *context, int64_t low_2, int64_t
         CVMGEN_APART
         for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane) {
             const int32_t shift = S[oc_block + oc_lane];
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)(uint64_t)total_2[oc_lane]
-                + (B != NULL ? B[oc_block + oc_lane] : 0), INT32_MAX))
-                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX))
-                * M[oc_block + oc_lane] + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[((n * YH + y) * YW + x) * OC + (oc_block + oc_lane)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1)
-                - (x_2 < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
+            const int32_t x_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(
+                cvmgen_saturating_add_i32(total_2[oc_lane], B != NULL ? B[oc_block + oc_lane] : 0),
+                cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))) * M[oc_block + oc_lane]
+                + (1 << 30)) >> 31, INT32_MAX);
+            const int32_t e = cvmgen_max_i32(0, -cvmgen_max_i32(-31, shift));
+            Y[((n * YH + y) * YW + x) * OC + (oc_block + oc_lane)] =
+                (int8_t)(cvmgen_max_i32((int32_t)(low - zy),
+                cvmgen_min_i32(cvmgen_shr_sum_i32(x_2, (int32_t)((1u << e) >> 1)
+                - (x_2 < 0 && e > 0 ? 1 : 0), e), (int32_t)(high - zy))) + (int32_t)zy);
         }
     }
 }
@@ -314,24 +314,25 @@ static void depthwise_conv_2d_Y_part_2(const void *context, int64_t low_2, int64
             for (int64_t j = j_whole_2; j < j_high_2; ++j) {
                 const int64_t place_2 = x * SW - PL + j * DW;
                 for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
-                    total[oc_lane_2] += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
-                        + (oc_block_2 + oc_lane_2)] - zx)
+                    total[oc_lane_2] += (uint64_t)((int64_t)(X[((n * XH + place) * XW + place_2)
+                        * C + (oc_block_2 + oc_lane_2)] - (int32_t)zx)
                         * W[(i * KW + j) * OC + (oc_block_2 + oc_lane_2)]);
             }
         }
         CVMGEN_APART
         for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2) {
             const int32_t shift = S[oc_block_2 + oc_lane_2];
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+            const int32_t x_2 = (int32_t)cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64((int64_t)total[oc_lane_2]
                 + (B != NULL ? B[oc_block_2 + oc_lane_2] : 0), INT32_MAX))
                 * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX))
                 * M[oc_block_2 + oc_lane_2] + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[((n * YH + y) * YW + x) * OC + (oc_block_2 + oc_lane_2)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1)
-                - (x_2 < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
+            const int32_t e = cvmgen_max_i32(0, -cvmgen_max_i32(-31, shift));
+            Y[((n * YH + y) * YW + x) * OC + (oc_block_2 + oc_lane_2)] =
+                (int8_t)(cvmgen_max_i32((int32_t)(low - zy),
+                cvmgen_min_i32(cvmgen_shr_sum_i32(x_2, (int32_t)((1u << e) >> 1)
+                - (x_2 < 0 && e > 0 ? 1 : 0), e), (int32_t)(high - zy))) + (int32_t)zy);
         }
     }
 }
@@ -440,17 +441,18 @@ static void depthwise_conv_2d_Y_totals(const void *context, const cvmgen_totals 
         for (int64_t column = 0; column < count; ++column) {
             const int64_t oc_inner = first + column;
             const int64_t oc = oc_outer * filters + oc_inner;
-            const uint64_t total = (uint64_t)totals[column];
+            const int32_t total = totals[column];
             const int32_t shift = S[oc];
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
-                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[oc]
-                + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1)
-                - (x_2 < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
+            const int32_t x_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(
+                cvmgen_saturating_add_i32(total, B != NULL ? B[oc] : 0),
+                cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))) * M[oc] + (1 << 30)) >> 31,
+                INT32_MAX);
+            const int32_t e = cvmgen_max_i32(0, -cvmgen_max_i32(-31, shift));
+            Y[x * OC + oc] =
+                (int8_t)(cvmgen_max_i32((int32_t)(low - zy),
+                cvmgen_min_i32(cvmgen_shr_sum_i32(x_2, (int32_t)((1u << e) >> 1)
+                - (x_2 < 0 && e > 0 ? 1 : 0), e), (int32_t)(high - zy))) + (int32_t)zy);
         }
     }
 }

@@ -78,7 +78,7 @@ static void dequantize_Y_part(const void *context, int64_t low, int64_t high) {
     const double scale = plan->scale;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_stored_f32((double)(X[d] - zx) * scale);
+        Y[d] = cvmgen_stored_f32((double)(X[d] - (int32_t)zx) * scale);
 }
 
 static void dequantize_Y(const dequantize_plan *plan, const int8_t *restrict X,

@@ -184,17 +184,17 @@ static void fully_connected_Y_totals(const void *context, const cvmgen_totals *b
         CVMGEN_APART
         for (int64_t column = 0; column < count; ++column) {
             const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
+            const int32_t total = totals[column];
             const int32_t shift = S[j];
-            const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX))
-                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[j]
-                + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                + zy, high));
+            const int32_t x =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(
+                cvmgen_saturating_add_i32(total, B != NULL ? B[j] : 0),
+                cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))) * M[j] + (1 << 30)) >> 31, INT32_MAX);
+            const int32_t e = cvmgen_max_i32(0, -cvmgen_max_i32(-31, shift));
+            Y[n * J + j] =
+                (int8_t)(cvmgen_max_i32((int32_t)(low - zy),
+                cvmgen_min_i32(cvmgen_shr_sum_i32(x, (int32_t)((1u << e) >> 1)
+                - (x < 0 && e > 0 ? 1 : 0), e), (int32_t)(high - zy))) + (int32_t)zy);
         }
     }
 }

@@ -182,11 +182,11 @@ static void fully_connected_once_Y_totals(const void *context, const cvmgen_tota
         CVMGEN_APART
         for (int64_t column = 0; column < count; ++column) {
             const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
+            const int32_t total = totals[column];
             const int32_t shift = S[j];
             Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX)) * M[j]
+                cvmgen_min_i64((((int64_t)cvmgen_saturating_add_i32(total, B != NULL ? B[j] : 0)
+                * M[j]
                 + (INT64_C(1) << (30 - cvmgen_max_i32(-31, cvmgen_min_i32(shift, 30))))) >> (31
                 - cvmgen_max_i32(-31, cvmgen_min_i32(shift, 30)))) + zy, high));
         }

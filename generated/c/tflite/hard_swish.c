@@ -103,7 +103,8 @@ static void hard_swish_Y(const hard_swish_plan *plan, const int8_t *restrict X,
        32768) div 2 */
     const int64_t e_2 = -s;
     for (int64_t d = 0; d < n_size; ++d) {
-        const int64_t fine = cvmgen_max_i64(-32768, cvmgen_min_i64((X[d] - zx) * 128, 32767));
+        const int32_t fine = cvmgen_max_i32(-32768,
+            cvmgen_min_i32((X[d] - (int32_t)zx) * 128, 32767));
         int64_t chosen = 0;
         if (relu_s > 0) {
             chosen = cvmgen_max_i64(-32768,
@@ -111,18 +112,18 @@ static void hard_swish_Y(const hard_swish_plan *plan, const int8_t *restrict X,
                 cvmgen_min_i64(fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767)) * relu_m
                 + 16384) >> 15, 32767) * 2, 32767));
         } else {
-            const int64_t x = cvmgen_min_i64((cvmgen_max_i64(-32768,
-                cvmgen_min_i64(fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767)) * relu_m
-                + 16384) >> 15, 32767);
+            const int32_t x = cvmgen_min_i32((cvmgen_max_i32(-32768,
+                cvmgen_min_i32(fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767))
+                * (int32_t)relu_m + 16384) >> 15, 32767);
             const int64_t e = -relu_s;
             chosen = (x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e;
         }
-        const int64_t x_2 = cvmgen_max_i64(-32768,
+        const int32_t x_2 = (int32_t)cvmgen_max_i64(-32768,
             cvmgen_min_i64(((chosen + 32768) >> 1)
-            * cvmgen_min_i64((fine * m + 16384) >> 15, 32767) / 32768, 32767));
-        Y[d] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(((x_2 + ((int64_t)(1u << e_2) >> 1)
-            - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, 127));
+            * cvmgen_min_i64(((int64_t)fine * (int32_t)m + 16384) >> 15, 32767) / 32768, 32767));
+        Y[d] = (int8_t)cvmgen_max_i32(-128,
+            cvmgen_min_i32(((x_2 + (int32_t)((int64_t)(1u << e_2) >> 1)
+            - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> (int32_t)e_2) + (int32_t)zy, 127));
     }
 }
 

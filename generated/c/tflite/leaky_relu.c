@@ -109,19 +109,21 @@ static void leaky_relu_Y_part(const void *context, int64_t low, int64_t high) {
     const int64_t sa = plan->sa;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d) {
-        const int64_t x = X[d] - zx;
+        const int32_t x = X[d] - (int32_t)zx;
         int64_t chosen = 0;
         if (x >= 0) {
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
-                * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m
-                + (1 << 30)) >> 31, INT32_MAX);
+            const int32_t x_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s, 30))) * (int32_t)m + (1 << 30)) >> 31,
+                INT32_MAX);
             const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
             chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
         } else {
-            const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
-                * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))), INT32_MAX)) * ma
+            const int32_t x_2_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sa, 31));
             chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1) - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;

@@ -91,13 +91,14 @@ static void requantize_unsigned_Y(const requantize_unsigned_plan *plan,
     /* requantize_unsigned line 5: Y[d...] = clip(rescaled(X[d...] - zx, m, s) + zu, 0, 255) */
     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
     for (int64_t d = 0; d < n_size; ++d) {
-        const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(X[d] - zx, INT32_MAX))
-            * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m + (1 << 30)) >> 31,
+        const int32_t x =
+            (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(INT32_MIN,
+            cvmgen_min_i32(X[d] - (int32_t)zx, INT32_MAX)),
+            (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s, 30))) * (int32_t)m + (1 << 30)) >> 31,
             INT32_MAX);
-        Y[d] = (uint8_t)cvmgen_max_i64(0,
-            cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zu,
-            255));
+        Y[d] = (uint8_t)cvmgen_max_i32(0,
+            cvmgen_min_i32(cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
+            - (x < 0 && e > 0 ? 1 : 0), (int32_t)e), (int32_t)(255 - zu)) + (int32_t)zu);
     }
 }
 

@@ -155,7 +155,7 @@ static void svdf_state_total_totals(const void *context, const cvmgen_totals *bl
         CVMGEN_APART
         for (int64_t column = 0; column < count; ++column) {
             const int64_t f = first + column;
-            const uint64_t total_2 = (uint64_t)totals[column];
+            const int32_t total_2 = totals[column];
             total[n * F + f] = (int64_t)total_2;
         }
     }

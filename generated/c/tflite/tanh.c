@@ -95,35 +95,37 @@ static void tanh_Y_part(const void *context, int64_t low, int64_t high) {
     const int64_t zx = plan->zx, m = plan->m, s = plan->s, radius = plan->radius;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d) {
-        const int64_t x = X[d] - zx;
+        const int32_t x = X[d] - (int32_t)zx;
         __int128 chosen_6 = 0;
-        if (x <= -radius) {
+        if (x <= (int32_t)-radius) {
             chosen_6 = -128;
         } else {
             __int128 chosen_5 = 0;
-            if (x >= radius) {
+            if (x >= (int32_t)radius) {
                 chosen_5 = 127;
             } else {
-                const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m
+                const int32_t x_2 =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s, 30))) * (int32_t)m
                     + (1 << 30)) >> 31, INT32_MAX);
                 const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
-                const int64_t a = (x_2 + ((int64_t)(1u << e) >> 1)
-                    - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                const int32_t a = cvmgen_shr_sum_i32(x_2, (int32_t)((int64_t)(1u << e) >> 1)
+                    - (x_2 < 0 && e > 0 ? 1 : 0), (int32_t)e);
                 __int128 chosen_4 = 0;
                 if (a == 0) {
                     chosen_4 = 0;
                 } else {
                     __int128 chosen_3 = 0;
                     if (a > 0) {
-                        const int64_t a_2 = -a;
+                        const int32_t a_2 = -a;
                         int64_t chosen = 0;
                         if (a_2 == 0) {
                             chosen = INT32_MAX;
                         } else {
-                            const int64_t near = cvmgen_floor_mod(a_2, 1 << 24) - (1 << 24);
-                            const int64_t bits = near - a_2;
+                            const int64_t near = cvmgen_floor_mod((int64_t)a_2, 1 << 24)
+                                - (1 << 24);
+                            const int64_t bits = near - (int64_t)a_2;
                             const int64_t x_3 = near * (1 << 5) + (1 << 28);
                             const int64_t x2 = cvmgen_min_i64((x_3 * x_3 + (1 << 30)) >> 31,
                                 INT32_MAX);
@@ -182,8 +184,9 @@ static void tanh_Y_part(const void *context, int64_t low, int64_t high) {
                         if (a == 0) {
                             chosen_2 = INT32_MAX;
                         } else {
-                            const int64_t near_2 = cvmgen_floor_mod(a, 1 << 24) - (1 << 24);
-                            const int64_t bits_2 = near_2 - a;
+                            const int64_t near_2 = cvmgen_floor_mod((int64_t)a, 1 << 24)
+                                - (1 << 24);
+                            const int64_t bits_2 = near_2 - (int64_t)a;
                             const int64_t x_3_2 = near_2 * (1 << 5) + (1 << 28);
                             const int64_t x2_2 = cvmgen_min_i64((x_3_2 * x_3_2 + (1 << 30)) >> 31,
                                 INT32_MAX);

@@ -191,27 +191,31 @@ static void xnnpack_add_Y_part(const void *context, int64_t low_2, int64_t high_
         if (A_step == 1 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64((((A[A_row + d] - za) * ma + (B[B_row + d] - zb) * mb
-                    + (1 << (s - 1))) >> s) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32((((A[A_row + d] - (int32_t)za) * (int32_t)ma
+                    + (B[B_row + d] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
+                    + (int32_t)zy, (int32_t)high));
         } else if (A_step == 0 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64((((A[A_row] - za) * ma + (B[B_row + d] - zb) * mb
-                    + (1 << (s - 1))) >> s) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32((((A[A_row] - (int32_t)za) * (int32_t)ma
+                    + (B[B_row + d] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
+                    + (int32_t)zy, (int32_t)high));
         } else if (A_step == 1 && B_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64((((A[A_row + d] - za) * ma + (B[B_row] - zb) * mb
-                    + (1 << (s - 1))) >> s) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32((((A[A_row + d] - (int32_t)za) * (int32_t)ma
+                    + (B[B_row] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
+                    + (int32_t)zy, (int32_t)high));
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64((((A[A_row + d * A_step] - za) * ma
-                    + (B[B_row + d * B_step] - zb) * mb + (1 << (s - 1))) >> s) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32((((A[A_row + d * A_step] - (int32_t)za) * (int32_t)ma
+                    + (B[B_row + d * B_step] - (int32_t)zb) * (int32_t)mb
+                    + (1 << (s - 1))) >> (int32_t)s) + (int32_t)zy, (int32_t)high));
         }
     }
 }

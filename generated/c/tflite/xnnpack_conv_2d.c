@@ -259,12 +259,11 @@ static void xnnpack_conv_2d_Y_totals(const void *context, const cvmgen_totals *b
         for (int64_t column = 0; column < count; ++column) {
             const int64_t oc_inner = first + column;
             const int64_t oc = oc_outer * OPG + oc_inner;
-            const uint64_t total = (uint64_t)totals[column];
-            Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
-                512.0)))) + zy, high));
+            const int32_t total = totals[column];
+            Y[x * OC + oc] = (int8_t)cvmgen_max_i32((int32_t)low,
+                cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+                (float)cvmgen_saturating_add_i32(total, B != NULL ? B[oc] : 0) * F[oc]), -512.0f,
+                512.0f) + (int32_t)zy, (int32_t)high));
         }
     }
 }

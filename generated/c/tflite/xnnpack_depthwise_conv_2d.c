@@ -237,12 +237,12 @@ static void xnnpack_depthwise_conv_2d_Y_part(const void *context, int64_t low_2,
         }
         CVMGEN_APART
         for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane)
-            Y[((n * YH + y) * YW + x) * OC + (oc_block + oc_lane)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)(uint64_t)total_2[oc_lane]
-                + (B != NULL ? B[oc_block + oc_lane] : 0), INT32_MAX)) * F[oc_block + oc_lane]),
-                512.0)))) + zy, high));
+            Y[((n * YH + y) * YW + x) * OC + (oc_block + oc_lane)] =
+                (int8_t)cvmgen_max_i32((int32_t)low,
+                cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+                (float)cvmgen_saturating_add_i32(total_2[oc_lane], B != NULL
+                ? B[oc_block + oc_lane] : 0) * F[oc_block + oc_lane]), -512.0f, 512.0f)
+                + (int32_t)zy, (int32_t)high));
     }
 }
 
@@ -303,19 +303,20 @@ static void xnnpack_depthwise_conv_2d_Y_part_2(const void *context, int64_t low_
             for (int64_t j = j_whole_2; j < j_high_2; ++j) {
                 const int64_t place_2 = x * SW - PL + j * DW;
                 for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
-                    total[oc_lane_2] += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
-                        + (oc_block_2 + oc_lane_2)] - zx)
+                    total[oc_lane_2] += (uint64_t)((int64_t)(X[((n * XH + place) * XW + place_2)
+                        * C + (oc_block_2 + oc_lane_2)] - (int32_t)zx)
                         * W[(i * KW + j) * OC + (oc_block_2 + oc_lane_2)]);
             }
         }
         CVMGEN_APART
         for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
-            Y[((n * YH + y) * YW + x) * OC + (oc_block_2 + oc_lane_2)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
+            Y[((n * YH + y) * YW + x) * OC + (oc_block_2 + oc_lane_2)] =
+                (int8_t)cvmgen_max_i32((int32_t)low,
+                cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+                (float)(double)cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64((int64_t)total[oc_lane_2]
                 + (B != NULL ? B[oc_block_2 + oc_lane_2] : 0), INT32_MAX))
-                * F[oc_block_2 + oc_lane_2]), 512.0)))) + zy, high));
+                * F[oc_block_2 + oc_lane_2]), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
     }
 }
 
@@ -416,12 +417,11 @@ static void xnnpack_depthwise_conv_2d_Y_totals(const void *context,
         for (int64_t column = 0; column < count; ++column) {
             const int64_t oc_inner = first + column;
             const int64_t oc = oc_outer * filters + oc_inner;
-            const uint64_t total = (uint64_t)totals[column];
-            Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX)) * F[oc]),
-                512.0)))) + zy, high));
+            const int32_t total = totals[column];
+            Y[x * OC + oc] = (int8_t)cvmgen_max_i32((int32_t)low,
+                cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+                (float)cvmgen_saturating_add_i32(total, B != NULL ? B[oc] : 0) * F[oc]), -512.0f,
+                512.0f) + (int32_t)zy, (int32_t)high));
         }
     }
 }

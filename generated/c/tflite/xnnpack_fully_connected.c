@@ -170,12 +170,11 @@ static void xnnpack_fully_connected_Y_totals(const void *context, const cvmgen_t
         CVMGEN_APART
         for (int64_t column = 0; column < count; ++column) {
             const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
-            Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX)) * F[j]),
-                512.0)))) + zy, high));
+            const int32_t total = totals[column];
+            Y[n * J + j] = (int8_t)cvmgen_max_i32((int32_t)low,
+                cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+                (float)cvmgen_saturating_add_i32(total, B != NULL ? B[j] : 0) * F[j]), -512.0f,
+                512.0f) + (int32_t)zy, (int32_t)high));
         }
     }
 }

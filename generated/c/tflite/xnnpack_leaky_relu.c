@@ -92,9 +92,10 @@ static void xnnpack_leaky_relu_Y_part(const void *context, int64_t low, int64_t 
     const int64_t zx = plan->zx, zy = plan->zy, m = plan->m, ma = plan->ma;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d) {
-        const int64_t x = X[d] - zx;
-        Y[d] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64((x * (x >= 0 ? m : ma) + zy * 256 + 128) >> 8, 127));
+        const int32_t x = X[d] - (int32_t)zx;
+        Y[d] = (int8_t)cvmgen_max_i32(-128,
+            cvmgen_min_i32((x * (x >= 0 ? (int32_t)m : (int32_t)ma) + (int32_t)(zy * 256)
+            + 128) >> 8, 127));
     }
 }
 

@@ -233,11 +233,12 @@ static void xnnpack_mean_Y_part_int8(const void *context, int64_t low, int64_t h
             }
         }
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                cvmgen_min_f64((double)((float)(double)cvmgen_max_i128(INT32_MIN,
+            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)cvmgen_max_i32(-128,
+                cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+                (float)(double)cvmgen_max_i128(INT32_MIN,
                 cvmgen_min_i128((int64_t)total[d_K_lane] - (__int128)zx * Z, INT32_MAX))
-                * ((float)factor * (float)(1.0 / (double)Z))), 512.0)))) + zy, 127));
+                * ((float)factor * (float)(1.0 / (double)Z))), -512.0f, 512.0f) + (int32_t)zy,
+                127));
     }
 }
 

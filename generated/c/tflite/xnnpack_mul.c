@@ -178,35 +178,36 @@ static void xnnpack_mul_Y_part(const void *context, int64_t low_2, int64_t high_
         if (A_step == 1 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                    cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row + d] - za) * (B[B_row + d] - zb), INT32_MAX))
-                    * (float)factor), 512.0)))) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
+                    INT32_MIN,
+                    cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (B[B_row + d] - (int32_t)zb),
+                    INT32_MAX)) * (float)factor), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
         } else if (A_step == 0 && B_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                    cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row] - za) * (B[B_row + d] - zb), INT32_MAX))
-                    * (float)factor), 512.0)))) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
+                    INT32_MIN,
+                    cvmgen_min_i32((A[A_row] - (int32_t)za) * (B[B_row + d] - (int32_t)zb),
+                    INT32_MAX)) * (float)factor), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
         } else if (A_step == 1 && B_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                    cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row + d] - za) * (B[B_row] - zb), INT32_MAX))
-                    * (float)factor), 512.0)))) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
+                    INT32_MIN,
+                    cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (B[B_row] - (int32_t)zb),
+                    INT32_MAX)) * (float)factor), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
-                    cvmgen_min_f64((double)((float)(double)cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row + d * A_step] - za) * (B[B_row + d * B_step] - zb),
-                    INT32_MAX)) * (float)factor), 512.0)))) + zy, high));
+                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
+                    INT32_MIN,
+                    cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za)
+                    * (B[B_row + d * B_step] - (int32_t)zb), INT32_MAX)) * (float)factor), -512.0f,
+                    512.0f) + (int32_t)zy, (int32_t)high));
         }
     }
 }

@@ -84,8 +84,9 @@ static void xnnpack_requantize_Y_part(const void *context, int64_t low, int64_t 
     const int64_t zx = plan->zx, zy = plan->zy, m = plan->m;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(((X[d] - zx) * m + zy * 256 + 128) >> 8, 127));
+        Y[d] = (int8_t)cvmgen_max_i32(-128,
+            cvmgen_min_i32(((X[d] - (int32_t)zx) * (int32_t)m + (int32_t)(zy * 256) + 128) >> 8,
+            127));
 }
 
 static void xnnpack_requantize_Y(const xnnpack_requantize_plan *plan, const int8_t *restrict X,

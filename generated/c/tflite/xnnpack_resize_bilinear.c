@@ -136,15 +136,15 @@ static void xnnpack_resize_bilinear_Y(const xnnpack_resize_bilinear_plan *plan,
                     cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((w - (double)w0) * 2048.0)),
                     2048));
                 for (int64_t c = 0; c < C; ++c) {
-                    const int64_t upper = X[((n * H + h0) * W + w0) * C + c] * 2048
+                    const int32_t upper = X[((n * H + h0) * W + w0) * C + c] * 2048
                         + (X[((n * H + h0) * W + w1) * C + c] - X[((n * H + h0) * W + w0) * C + c])
-                        * dw;
+                        * (int32_t)dw;
                     Y[((n * YH + y) * YW + x) * C + c] = (int8_t)cvmgen_max_i64(-128,
-                        cvmgen_min_i64((upper * 2048
-                        + (X[((n * H + h1) * W + w0) * C + c] * 2048
+                        cvmgen_min_i64(((int64_t)upper * 2048
+                        + (int64_t)(X[((n * H + h1) * W + w0) * C + c] * 2048
                         + (X[((n * H + h1) * W + w1) * C + c] - X[((n * H + h1) * W + w0) * C + c])
-                        * dw - upper)
-                        * cvmgen_max_i64(0,
+                        * (int32_t)dw - upper)
+                        * (int32_t)cvmgen_max_i64(0,
                         cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((h - (double)h0)
                         * 2048.0)), 2048)) + 2097152) >> 22, 127));
                 }
