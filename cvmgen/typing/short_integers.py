@@ -99,8 +99,16 @@ class ShortIntegers(IntegerRanges):
                 value = self.inner(operand) if short is None else short
                 plain = kind == "i32" and short is not None
                 return replace(statement, value=value if plain else i.Convert(kind, value))
+            case i.Store(target=target, value=i.Binary(op="+", left=left, right=term)) if (
+                left == target
+            ):
+                narrow = self.types.type_of(left) == "i32"
+                term = self.small_product(term) if narrow else term
+                return replace(statement, value=i.Binary("+", left, term))
             case i.Store(value=value):
                 return replace(statement, value=self.inner(value))
+            case i.Accumulate(name=name, op="+", value=term) if self.kinds.get(name) == "i32":
+                return replace(statement, value=self.small_product(term))
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 test = self.inner(condition)
                 return i.If(test, self.block(then), self.block(otherwise), statement.span)
@@ -130,6 +138,19 @@ class ShortIntegers(IntegerRanges):
         self.short.add(name)
         self.kinds[name] = "i32"
         return replace(statement, type="i32", value=self.narrow(value))
+
+    def small_product(self, term: i.Expr) -> i.Expr:
+        """A term of a sum: a product of elements of 8 bits less a zero point has 16, and compilers
+        see of themselves that one of elements has."""
+        match term:
+            case i.Binary(op="*", left=left, right=right) if self.types.type_of(term) == "i32" and (
+                isinstance(left, i.Load) != isinstance(right, i.Load)
+            ):
+                found = self.bounds(term)
+                small = found is not None and found.fits(16)
+                return i.Convert("i16", term) if small and self.of_elements(term) else term
+            case _:
+                return term
 
     # -------------------------------------------------------- in 32 bits
 

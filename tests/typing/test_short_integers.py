@@ -12,6 +12,9 @@ import pytest
 from cvmgen.build import compile_library
 from cvmgen.driver import emitted
 from cvmgen.emit import c_support
+from cvmgen.ir import nodes as i
+from cvmgen.ranges import Range
+from cvmgen.typing.short_integers import ShortIntegers
 from tests.conformance.calls import Call, Conformance
 from tests.conformance.together import CLIP, operator_text, together
 from tests.specs import operator
@@ -79,6 +82,29 @@ ROWS = [
     ),
     ("int(max(-512.0, min(F[i], 0.5)))", "cvmgen_to_int(", "cut at no integer"),
 ]
+
+
+X, W = i.Load("X", None, i.ZERO), i.Load("W", None, i.ZERO)
+LESS = i.Binary("-", X, i.Convert("i32", i.Var("zx")))
+# A product, the type of X, the greatest number that zx is, whether 16 bits have it.
+PRODUCTS = [
+    (i.Binary("*", LESS, W), "i8", 127, True, "of 8 bits less a number of 8"),
+    (i.Binary("*", LESS, W), "i8", 129, False, "-257 * -128"),
+    (i.Binary("*", LESS, W), "i16", 127, False, "of 16 bits"),
+    (i.Binary("*", X, W), "i8", 127, False, "of elements, which compilers see"),
+]
+
+
+@pytest.mark.parametrize(
+    ("term", "kind", "most", "short", "why"), PRODUCTS, ids=[row[-1] for row in PRODUCTS]
+)
+def test_products_of_16_bits(term: i.Expr, kind: str, most: int, short: bool, why: str) -> None:
+    span = operator("output Y : int32[1]\nY[i] = i").span
+    loops = ShortIntegers(
+        {"X": kind, "W": "i8"}, {"total": "i32"}, {"zx": Range(-128, most)}, frozenset({"total"})
+    )
+    found = loops.statement(i.Accumulate("total", "+", term, span))
+    assert found == i.Accumulate("total", "+", i.Convert("i16", term) if short else term, span), why
 
 
 @pytest.mark.parametrize(("value", "part", "why"), ROWS, ids=[row[-1] for row in ROWS])

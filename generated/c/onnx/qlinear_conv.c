@@ -683,9 +683,9 @@ static void TYPED(qlinear_conv_Y_part)(const void *context, int64_t low, int64_t
                         }
                         for (int64_t j = j_whole; j < KW; ++j) {
                             for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                total[x_lane] += (uint64_t)((int64_t)(X[((n * C
-                                    + (oc_quotient * IC + c)) * XH + (y * SH - PT + i * DH)) * XW
-                                    + ((x_piece + x_lane) * SW - PL + j * DW)] - (int32_t)zx)
+                                total[x_lane] += (uint64_t)((X[((n * C + (oc_quotient * IC + c))
+                                    * XH + (y * SH - PT + i * DH)) * XW
+                                    + ((x_piece + x_lane) * SW - PL + j * DW)] - zx)
                                     * W[((oc * IC + c) * KH + i) * KW + j]);
                         }
                     }

@@ -219,24 +219,24 @@ static void depthwise_conv_2d_Y_part(const void *context, int64_t low_2, int64_t
             for (int64_t j = j_low; j < j_whole; j += 3) {
                 for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane) {
                     int32_t total_2_so_far = total_2[oc_lane];
-                    total_2_so_far += (X[((n * XH + place) * XW + (x * SW - PL + j * DW)) * C
-                        + (oc_block + oc_lane)] - (int32_t)zx)
-                        * W[(i * KW + j) * OC + (oc_block + oc_lane)];
-                    total_2_so_far += (X[((n * XH + place) * XW + (x * SW - PL + (j + 1) * DW)) * C
-                        + (oc_block + oc_lane)] - (int32_t)zx)
-                        * W[(i * KW + (j + 1)) * OC + (oc_block + oc_lane)];
-                    total_2_so_far += (X[((n * XH + place) * XW + (x * SW - PL + (j + 2) * DW)) * C
-                        + (oc_block + oc_lane)] - (int32_t)zx)
-                        * W[(i * KW + (j + 2)) * OC + (oc_block + oc_lane)];
+                    total_2_so_far += (int16_t)((X[((n * XH + place) * XW + (x * SW - PL + j * DW))
+                        * C + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + j) * OC + (oc_block + oc_lane)]);
+                    total_2_so_far += (int16_t)((X[((n * XH + place) * XW
+                        + (x * SW - PL + (j + 1) * DW)) * C + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + (j + 1)) * OC + (oc_block + oc_lane)]);
+                    total_2_so_far += (int16_t)((X[((n * XH + place) * XW
+                        + (x * SW - PL + (j + 2) * DW)) * C + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + (j + 2)) * OC + (oc_block + oc_lane)]);
                     total_2[oc_lane] = total_2_so_far;
                 }
             }
             for (int64_t j = j_whole; j < j_high; ++j) {
                 const int64_t place_2 = x * SW - PL + j * DW;
                 for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane)
-                    total_2[oc_lane] += (X[((n * XH + place) * XW + place_2) * C
+                    total_2[oc_lane] += (int16_t)((X[((n * XH + place) * XW + place_2) * C
                         + (oc_block + oc_lane)] - (int32_t)zx)
-                        * W[(i * KW + j) * OC + (oc_block + oc_lane)];
+                        * W[(i * KW + j) * OC + (oc_block + oc_lane)]);
             }
         }
         CVMGEN_APART
@@ -314,8 +314,8 @@ static void depthwise_conv_2d_Y_part_2(const void *context, int64_t low_2, int64
             for (int64_t j = j_whole_2; j < j_high_2; ++j) {
                 const int64_t place_2 = x * SW - PL + j * DW;
                 for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
-                    total[oc_lane_2] += (uint64_t)((int64_t)(X[((n * XH + place) * XW + place_2)
-                        * C + (oc_block_2 + oc_lane_2)] - (int32_t)zx)
+                    total[oc_lane_2] += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
+                        + (oc_block_2 + oc_lane_2)] - zx)
                         * W[(i * KW + j) * OC + (oc_block_2 + oc_lane_2)]);
             }
         }

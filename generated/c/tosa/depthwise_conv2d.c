@@ -264,27 +264,29 @@ static void depthwise_conv2d_output_part_int8_int8_int32(const void *context, in
                     for (int64_t kx = kx_low; kx < kx_whole; kx += 3) {
                         for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane) {
                             int32_t total_2_so_far = total_2[c_lane];
-                            total_2_so_far += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
-                                + (ox * sx - left + kx * dx)) * C + (c_block + c_lane)]
-                                - (int32_t)input_zp[0])
-                                * weight[(ky * KW + kx) * C + (c_block + c_lane)];
-                            total_2_so_far += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                            total_2_so_far += (int16_t)((input[((n * IH
+                                + (oy * sy - top + ky * dy)) * IW + (ox * sx - left + kx * dx)) * C
+                                + (c_block + c_lane)] - (int32_t)input_zp[0])
+                                * weight[(ky * KW + kx) * C + (c_block + c_lane)]);
+                            total_2_so_far += (int16_t)((input[((n * IH
+                                + (oy * sy - top + ky * dy)) * IW
                                 + (ox * sx - left + (kx + 1) * dx)) * C + (c_block + c_lane)]
                                 - (int32_t)input_zp[0])
-                                * weight[(ky * KW + (kx + 1)) * C + (c_block + c_lane)];
-                            total_2_so_far += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                                * weight[(ky * KW + (kx + 1)) * C + (c_block + c_lane)]);
+                            total_2_so_far += (int16_t)((input[((n * IH
+                                + (oy * sy - top + ky * dy)) * IW
                                 + (ox * sx - left + (kx + 2) * dx)) * C + (c_block + c_lane)]
                                 - (int32_t)input_zp[0])
-                                * weight[(ky * KW + (kx + 2)) * C + (c_block + c_lane)];
+                                * weight[(ky * KW + (kx + 2)) * C + (c_block + c_lane)]);
                             total_2[c_lane] = total_2_so_far;
                         }
                     }
                     for (int64_t kx = kx_whole; kx < kx_high; ++kx) {
                         for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane)
-                            total_2[c_lane] += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
-                                + (ox * sx - left + kx * dx)) * C + (c_block + c_lane)]
-                                - (int32_t)input_zp[0])
-                                * weight[(ky * KW + kx) * C + (c_block + c_lane)];
+                            total_2[c_lane] += (int16_t)((input[((n * IH
+                                + (oy * sy - top + ky * dy)) * IW + (ox * sx - left + kx * dx)) * C
+                                + (c_block + c_lane)] - (int32_t)input_zp[0])
+                                * weight[(ky * KW + kx) * C + (c_block + c_lane)]);
                     }
                 }
                 for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane) {
