@@ -37,6 +37,7 @@ class Sampler(Reference):
     """
 
     tried_out = True
+    most_forced = LARGEST_FORCED
 
     def __init__(self, operator: f.Operator) -> None:
         self.steps, self.most = Budget(0), MOST_ELEMENTS
@@ -108,7 +109,7 @@ class Sampler(Reference):
                 except (FormulaError, KeyError):
                     continue
                 least = 0 if side.name in self.down_to_0 else 1
-                if least <= wanted <= LARGEST_FORCED and wanted != tape[side.name]:
+                if least <= wanted <= self.most_forced and wanted != tape[side.name]:
                     tape[side.name] = wanted
                     return True
         return False

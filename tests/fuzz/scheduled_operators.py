@@ -334,7 +334,7 @@ OPERATORS: Mapping[str, Invented] = {
         real(1, 1, "float64"),
     ),
     "mean": Invented(
-        "input X : float32[N, C, H, W]\nattr k = 2 in [1, 4)\nattr by = 1 in [1, 4)\n"
+        "input X : float32[N, C, H, W]\nattr k = 2 in [1, 7)\nattr by = 1 in [1, 4)\n"
         'require k <= H and k <= W : "no larger than the image"\n'
         "output Y : float32[N, C, (H - k) div by + 1, (W - k) div by + 1]\n"
         "Y[n, c, y, x] = sum[i < k, j < k](X[n, c, y*by + i, x*by + j]) over real(k*k)",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from cvmgen.verification.values import arithmetic as a
@@ -272,7 +273,7 @@ def prepare(machine: Executor, number: int, function: llvm.LlvmFunction) -> Prep
     writer = _Writer(machine, number, function)
     for at, block in enumerate(function.blocks):
         writer.block(at, block)
-    exec(compile("\n".join(writer.lines), function.name, "exec"), writer.space)
+    exec(_code("\n".join(writer.lines), function.name), writer.space)
     for name, value in list(writer.space.items()):
         if isinstance(value, tuple) and value and value[0] == "edges":
             writer.space[name] = {key: writer.space[each] for key, each in value[1].items()}
@@ -291,6 +292,11 @@ def prepare(machine: Executor, number: int, function: llvm.LlvmFunction) -> Prep
     return Prepared(
         function.name, blocks, meeting, phis, function.result, count, writer.rest, writer.owned, ran
     )
+
+
+@functools.lru_cache(maxsize=4096)  # operators share the functions of the runtime
+def _code(text: str, name: str) -> CodeType:
+    return compile(text, name, "exec")
 
 
 def _meetings(function: llvm.LlvmFunction, labels: dict[str, int]) -> list[int]:

@@ -140,19 +140,31 @@ class Caller:
 
     def run(self, call: ChosenCall, outputs: Mapping[str, Tensor]) -> dict[str, list[Any]]:
         """The values of outputs of the given shapes and types."""
+        places = {name: self.unwritten(name, tensor) for name, tensor in outputs.items()}
+        self.fill(call, outputs, places)
+        return {name: self.values(places[name], outputs[name]) for name in outputs}
+
+    def tried(self, call: ChosenCall, outputs: Mapping[str, Tensor]) -> None:
+        """Run a call whose results nobody reads."""
+        places = {name: self.memory_of(name, tensor) for name, tensor in outputs.items()}
+        self.fill(call, outputs, places)
+
+    def fill(
+        self,
+        call: ChosenCall,
+        outputs: Mapping[str, Tensor],
+        places: Mapping[str, PlacedArray],
+    ) -> None:
         info = self.info
         arrays = [each_of(call.inputs.get(item.name), self.placed) for item in info.inputs]
         args, kept = self.backend.arguments(info, described(info, call), arrays)  # type: ignore[arg-type]
-        places: dict[str, PlacedArray] = {}
         for name, tensor in outputs.items():
-            places[name] = array = self.unwritten(name, tensor)
-            made = self.backend.tensor(tensor.shape, None, array)  # type: ignore[arg-type]
+            made = self.backend.tensor(tensor.shape, None, places[name])  # type: ignore[arg-type]
             setattr(args, name, ctypes.pointer(made))
             kept.append(made)
         error = self.machine.memory.new(ctypes.sizeof(ErrorStruct), "the error")
         if self.start(self.structure(args), error):
             raise Refused(f"the call is refused: {self.refusal(error)}")
-        return {name: self.values(places[name], outputs[name]) for name in outputs}
 
     def start(self, args: int, error: int) -> Any:
         """Call the function of the target; its status."""
@@ -199,12 +211,15 @@ class Caller:
 
     def unwritten(self, name: str, tensor: Tensor) -> PlacedArray:
         """Memory whose elements are unlike any other until they are written."""
-        size = _width(tensor)
-        place = self.machine.memory.new(tensor.size * size, f"the output {name}")
+        size, found = _width(tensor), self.memory_of(name, tensor)
         for at in range(tensor.size):
             half = 1 << (8 * size - 1)
             mark = t.atom(("not written", name, at), -half, half - 1)
-            self.machine.memory.put_integer(place + at * size, size, mark)
+            self.machine.memory.put_integer(found.place + at * size, size, mark)
+        return found
+
+    def memory_of(self, name: str, tensor: Tensor) -> PlacedArray:
+        place = self.machine.memory.new(tensor.size * _width(tensor), f"the output {name}")
         return PlacedArray(place, tensor.size, element_type(tensor.dtype))
 
     def structure(self, args: Any) -> int:
@@ -330,7 +345,8 @@ def for_device(info: OperatorInfo, case: ChosenCall) -> ChosenCall:
 
 
 def drawing(case: ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
-    """Elements of the inputs: edges and small numbers more often than others."""
+    """Elements of the inputs: edges and small numbers more often than others; one by itself is 0 as
+    often as not, as zero points of most types have to be."""
     tensors = dict(tensors_of(case))
     special = 1 / max(1, sum(tensor.size for tensor in tensors.values()))
 
@@ -345,6 +361,8 @@ def drawing(case: ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
             )
         if dtype.kind == "bool":
             return random.getrandbits(1)
+        if tensor.size == 1 and random.getrandbits(1):
+            return 0
         low, high = dtype.low, dtype.high
         if tensor.precision:
             bound = precision_bound(tensor.precision)

@@ -13,7 +13,8 @@ from cvmgen.functions import ELEMENTARY, FUNCTIONS
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
-TRIES = 400
+TRIES, FEW_TRIES = 400, 40
+MOST_EVALUATED = 100_000  # atoms, behind which there are few tries
 UNSET = 0x55  # what stands for an element that is not written
 
 Place = tuple[str, int]  # the name of an input, and where in it an element stands
@@ -259,13 +260,16 @@ def witness(
     others at random, and then all at random."""
     random = Random(1)
     about = sorted(elements_of([one, other, *assumed]))
+    evaluated = 0
     for attempt in range(TRIES):
+        if attempt >= FEW_TRIES and evaluated > MOST_EVALUATED:
+            break
         assignment = {each: draw(each, random) for each in about}
         if attempt < TRIES // 4:
             assignment |= known
         evaluation = Evaluation(assignment)
-        if not all(map(evaluation.value, assumed)):
-            continue
-        if not same(evaluation.value(one), evaluation.value(other)):
+        holds = all(map(evaluation.value, assumed))
+        if holds and not same(evaluation.value(one), evaluation.value(other)):
             return assignment
+        evaluated += len(evaluation.atoms) + len(evaluation.reals)
     return None

@@ -14,7 +14,7 @@ from cvmgen.verification.values.evaluate import Assignment, CallTooLarge, Place,
 
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
-EXACT_STEPS = 2_000_000
+EXACT_STEPS = 1_000_000
 CALL_STEPS = 150_000  # of all questions of a call: few that need more come to an end
 
 

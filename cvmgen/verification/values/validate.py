@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,7 +43,7 @@ from cvmgen.verification.values.text import told, value_text
 from cvmgen.verification.values.ways import ways
 
 TRIED_STEPS = 25_000
-MOST_TRIED = 400_000  # blocks that are run to find calls
+MOST_TRIED = 320_000  # blocks that are run to find calls
 POINTS = 1_000_000  # of ranges, that the formula goes through in a call
 DRAWN = 20  # calls for each that is looked at
 ROUNDS = 2  # in which calls are chosen
@@ -254,35 +255,50 @@ class _Checking:
         self.machine.asked = self.machine.compared = False
         try:
             known += [] if known else self.outputs(case)
-            self.caller.run(call, known[-1])
+            self.caller.tried(call, known[-1])
         except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
-            return set(), steps
+            return set(), steps - self.machine.steps
         except UndefinedBehaviour as error:
             return {(str(error), 0, 1)}, 0  # the first to look at
         ran = coverage.features(self.machine)
         return shapes.features(case, ran, self.blocks), steps - self.machine.steps
 
     def searched(self, source: str, tries: int) -> list[Trial]:
-        """What runs in calls, of which later ones are near those in which something new ran; on
-        several processors where the text asks for them."""
-        found: list[Trial] = []
-        ran = set[Feature]()
+        """What runs in calls, of which later ones are near those in which something new ran. Where
+        the text asks for processors, each call is on one of them, by turns, and one in which
+        something new runs on all of them."""
+        found, ran, turns, spent = list[Trial](), set[Feature](), count(), 0
+        asked = compared = False
 
         def came(case: calls.ChosenCall) -> bool | None:
-            if sum(cost for *_, cost in found) > self.effort * MOST_TRIED:
+            if spent > self.effort * MOST_TRIED:
                 return None
-            before, machine, known = len(ran), self.machine, list[Outputs]()
-            trials = [((case, PLAIN), *self.tried((case, PLAIN), known))]
-            more = frozenset([LITTLE] if machine.compared else ())
-            several = [more] if more else []
-            several += [each | more for each in PROCESSORS[self.text.target] if machine.asked]
-            trials += [((case, each), *self.tried((case, each), known)) for each in several]
-            found.extend(trials)
-            ran.update(*(coverage.about(features) for _, features, _ in trials))
-            return len(ran) > before
+            before, known = len(ran), list[Outputs]()
+            several = self.processors(asked=asked, compared=compared)
+            first = several[next(turns) % len(several)]
+
+            def tell(features: frozenset[str]) -> None:
+                nonlocal asked, compared, spent
+                found.append(((case, features), *self.tried((case, features), known)))
+                ran.update(coverage.about(found[-1][1]))
+                spent += found[-1][2]
+                asked, compared = asked or self.machine.asked, compared or self.machine.compared
+
+            tell(first)
+            if is_new := len(ran) > before:
+                for each in self.processors(asked=asked, compared=compared):
+                    if each != first:
+                        tell(each)
+            return is_new
 
         shapes.searched(self.operator, source, tries, came)
         return found
+
+    def processors(self, *, asked: bool, compared: bool) -> list[frozenset[str]]:
+        """Those that differ where a text asks for features, or compares with numbers."""
+        more = frozenset([LITTLE] if compared else ())
+        several = PROCESSORS[self.text.target] if asked else ()
+        return [PLAIN, *([more] if more else []), *(each | more for each in several)]
 
     def check(self, case: calls.ChosenCall) -> None:
         """All at once where that can be; else way by way."""

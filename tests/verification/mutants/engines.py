@@ -41,6 +41,7 @@ class Said:
     calls: int = 0  # of which it is said
 
 
+SHARE = "cvmgen_share"
 PROVER = Prover()
 HYPOTHESES: Counter[str] = Counter()
 """How many sets of them can hold at once, as was shown; and how many were not shown to."""
@@ -120,6 +121,31 @@ def alike(mutant: Mutant, work: Path) -> bool:
         return instructions(right, name, target) == instructions(text(mutant, work), name, target)
     except BuildError:
         return False
+
+
+def worth_alone(mutant: Mutant) -> bool:
+    """Whether nothing differs but when work is given to threads: its parts are the same, each is
+    run once, and no result depends on by whom."""
+    right = text_of(mutant.formula, mutant.target)
+    return right != mutant.text and without_worth(right) == without_worth(mutant.text)
+
+
+def without_worth(text: str) -> str:
+    """A text without the second arguments of `cvmgen_share`."""
+    head, *calls = text.split(f"{SHARE}(")
+    return head + "".join(map(_without_second, calls))
+
+
+def _without_second(call: str) -> str:
+    """The text behind the parenthesis of a call, from which its second argument is taken."""
+    depth, commas = 0, list[int]()
+    for at, letter in enumerate(call):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            commas.append(at)
+        if depth < 0 or len(commas) == 2:
+            break
+    return call[: commas[0]] + call[commas[1] :] if len(commas) == 2 else call
 
 
 def instructions(text: Text, name: str, target: str) -> str:

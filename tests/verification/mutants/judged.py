@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from cvmgen.verification.values.calls import tensors_of
-from cvmgen.verification.values.shapes import MOST_EDGE, edge_calls
+from cvmgen.verification.values.shapes import edge_calls
 from cvmgen.verification.values.validate import Case, case_key
 from tests.clang import has_clang
 from tests.verification.mutants import engines, truth
 from tests.verification.mutants.engines import Said
+from tests.verification.mutants.far import elements, far_calls
 from tests.verification.mutants.made import GPU, Mutant
 from tests.verification.mutants.operators import HEAVY, operator, ships, text_of
 from tests.verification.mutants.reach import Reached, changed_lines, chosen, further
@@ -27,7 +27,6 @@ from tests.verification.mutants.reach import Reached, changed_lines, chosen, fur
 TRIED = 3  # calls in which something else comes out that an engine is asked of
 ASKED = 8  # calls of which all values are asked where nothing else comes out
 MORE = 24  # calls that a prover has not chosen
-LARGE = (2048, 4096)
 BESIDE = "beside"
 
 EQUAL, UNREACHED, REFUTED, REFUSED = "equal", "not reached", "refuted", "refused"
@@ -42,7 +41,7 @@ class Judged:
     said: dict[str, Said] = field(default_factory=dict)
     ran: truth.Ran = field(default_factory=truth.Ran)
     reached: int = 0  # calls that come to the lines that differ
-    alike: bool = False  # the compiler makes the same of it
+    alike: str = ""  # why it is the same, without a call
     beside: bool = False  # calls that a prover has not chosen are those that tell
 
     @property
@@ -81,7 +80,7 @@ class Judged:
     def reason(self) -> str:
         """What the engines say of one that means the same."""
         if self.alike:
-            return "the compiler makes the same instructions of it"
+            return self.alike
         return f"the same for all values in {self.said['values'].calls} calls"
 
     def __str__(self) -> str:
@@ -148,7 +147,10 @@ def judge(one: Judged, made: Sequence[truth.Numbered], work: Path) -> None:
         told(one, made, cases_of(mutant.formula, mutant.target, work), work)
         return
     if engines.alike(mutant, work):
-        one.alike = True
+        one.alike = "the compiler makes the same instructions of it"
+    elif engines.worth_alone(mutant):
+        one.alike = "nothing but when threads are given work: the same parts, each once"
+    if one.alike:
         return
     lines = changed_lines(text_of(mutant.formula, mutant.target), mutant.text)
     compared(one, lines, chosen(mutant.formula, mutant.target, work), work)
@@ -161,7 +163,8 @@ def judge(one: Judged, made: Sequence[truth.Numbered], work: Path) -> None:
 def told(one: Judged, made: Sequence[truth.Numbered], cases: Sequence[Case], work: Path) -> None:
     """An engine asked of calls in which something else comes out."""
     where = sorted({made[each].of for each in one.ran.wrong})
-    one.said["values"] = engines.values(one.mutant, [cases[at] for at in where][:TRIED], work)
+    small = sorted((cases[at] for at in where), key=lambda case: elements(case[0]))
+    one.said["values"] = engines.values(one.mutant, small[:TRIED], work)
     first = len(chosen(one.mutant.formula, one.mutant.target, work))
     one.beside = one.beside or where[0] >= first
 
@@ -182,11 +185,11 @@ def looked_further(one: Judged, lines: frozenset[int], work: Path) -> None:
         for each in further(name, target, work)
         if each.lines & lines and case_key((each.call, each.features)) not in known
     ][:ASKED]
-    cases = [(each.call, each.features) for each in several] + large_calls(name, target)
+    cases = [(each.call, each.features) for each in several] + large_calls(name)
     made = [
         each
         for at, case in enumerate(cases)
-        for seed in range(truth.DRAWN)
+        for seed in range(truth.DRAWN if at < len(several) else 1)
         for each in with_numbers(name, target, case, at, seed, work)
     ]
     (one.ran,) = truth.ran([one.mutant], made, work)
@@ -203,16 +206,9 @@ def looked_further(one: Judged, lines: frozenset[int], work: Path) -> None:
 
 
 @cache
-def large_calls(name: str, target: str) -> list[Case]:
-    """Calls of which extents are beyond a byte, and beyond a byte of blocks: too many elements for
-    every prover, but not for numbers."""
-    text = "".join(f" < {each}" for each in LARGE)
-    found = edge_calls(operator(name), text_of(name, target) + text, 2 * MORE)
-    return [
-        (call, frozenset[str]())
-        for call in found
-        if any(max(tensor.shape, default=0) >= MOST_EDGE for _, tensor in tensors_of(call))
-    ]
+def large_calls(name: str) -> list[Case]:
+    """Calls of numbers that are beyond a byte, and beyond a byte of blocks."""
+    return [(call, frozenset[str]()) for call in far_calls(operator(name))]
 
 
 def has_sizes(mutant: Mutant) -> bool:

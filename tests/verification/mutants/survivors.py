@@ -50,12 +50,6 @@ WHY: Mapping[str, tuple[Rule, ...]] = {
             "no block has a second tile in the calls that are chosen; such races are refuted in "
             "the kernels of which two threads are asked",
         ),
-        Rule(r"systemml.conv2d, CUDA", "a tile of it takes more steps than a trial of a call has"),
-        Rule(r"mean, ", "windows are too narrow for the columns that this line adds"),
-        Rule(
-            r"product, C, .*block->(column|row)",
-            "no chosen call comes to these tiles of these types",
-        ),
     ),
     "missed": (Rule(r"cvm.max_pool2d, CUDA", "the calls that are chosen have one tile a row"),),
 }

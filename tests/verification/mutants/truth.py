@@ -42,6 +42,7 @@ SANITIZERS = ("address", "undefined")
 # What is odd but C is no reason not to run it.
 FLAGS = ("-O0", "-g0", "-Wno-error")
 DRAWN = 3  # times the elements of a call are drawn
+RIGHT_SECONDS = 60  # of the processor, for the right text
 SECONDS = 4  # of the processor, and four times what the right text needs: then it never ends
 LARGEST = 1 << 20  # elements of a call that is made of sizes
 TARGETS = {"c": "c", "cuda": "cuda-cpu"}
@@ -166,7 +167,7 @@ def called(task: tuple[Any, ...], work: Path) -> dict[int, tuple[Outcomes, dict[
 
 def main(path: str) -> None:
     target, folder, name, made, libraries = pickle.loads(Path(path).read_bytes())
-    limit = SECONDS
+    limit = RIGHT_SECONDS
     for at, each in enumerate(libraries):
         if each is None:
             continue
