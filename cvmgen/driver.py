@@ -303,7 +303,7 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
     faults = chain(
-        *map(unsound_family, kernels.families),
+        *map(unsound_family, (*kernels.families, *kernels.tile_families)),
         unsound_device_families(kernels),
     )
     if fault := next(faults, "") or dispatch_fault(kernels):

@@ -27,6 +27,7 @@ from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import rebuild, substitute
 
+TOTAL = "i32"  # the type of those that the register tile stores
 AffineSteps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
 
 
@@ -46,10 +47,12 @@ class RowIndex:
 
 @dataclass(frozen=True, slots=True)
 class StoredTotals:
-    """Totals that are stored as they are, where these optional inputs are not given: each in the
-    element of `tensor` that the steps of its indices lead to from `start`."""
+    """Totals that are stored as they are if elements have their type, where these optional inputs
+    are not given: each in the element of `tensor` that the steps of its indices lead to from
+    `start`."""
 
     tensor: str
+    type: str  # of its elements
     without: tuple[str, ...]
     start: i.Expr
     steps: AffineSteps
@@ -221,7 +224,7 @@ def tiling_lines(made: Tiling) -> list[str]:
     }
     lines.append(f"  in each of them {text(readable_sum(within, i.ZERO))}")
     lines.append(f"packs {made.w.load.tensor} at {text(readable_sum(made.w_steps, made.w_start))}")
-    if made.stored is not None:
+    if made.stored is not None and made.stored.type == TOTAL:
         place = text(readable_sum(made.stored.steps, made.stored.start))
         unless = " or ".join(f"{name} is given" for name in made.stored.without)
         where = f"stores totals as they are in {made.stored.tensor} at {place}"
@@ -320,10 +323,13 @@ def opposite_signs(steps: AffineSteps, others: AffineSteps) -> bool:
 
 
 def totals_store(found: Contraction, inner: Factor) -> StoredTotals | None:
-    """Where totals are stored as they are, those of neighbouring lines of `inner` side by side;
-    None where there is more to do with them."""
+    """Where totals are stored as they are if elements have their type, those of neighbouring lines
+    of `inner` side by side; None where there is more to do with them."""
     match found.after:
         case (i.Store(target=i.Load(which=None) as target, value=value),):
+            stored_as = TOTAL
+            if isinstance(value, i.Convert) and value.type[0] in "iu":  # as a store does anyway
+                stored_as, value = value.type, value.operand
             without = only_total(value, found.total.name)
         case _:
             return None
@@ -338,7 +344,7 @@ def totals_store(found: Contraction, inner: Factor) -> StoredTotals | None:
     steps, start = made
     if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, i.ZERO), i.ONE):
         return None
-    return StoredTotals(target.tensor, without, start, steps)
+    return StoredTotals(target.tensor, stored_as, without, start, steps)
 
 
 def only_total(value: i.Expr, total: str) -> tuple[str, ...] | None:

@@ -46,8 +46,7 @@ class Section:
     @property
     def ends(self) -> list[tuple[str, str]]:
         """The ends of type parameters that kernels name: which one, and whose."""
-        bodies = ((each.outlined, each.parts) for each in self.families)
-        found = (end for each in bodies for end in nodes_in(each, i.Limit))
+        found = nodes_in(tuple(each.bodies for each in self.families), i.Limit)
         return [*dict.fromkeys((each.end, each.type_name) for each in found)]
 
     @property
@@ -65,7 +64,7 @@ class Section:
 
     def include(self, file: str, at: int) -> list[str]:
         """What includes the section for one choice of types."""
-        suffix = self.families[0].kernels[at].variant.suffix
+        suffix = self.families[0].suffixes[at]
         return [
             *([f"#define SECTION {self.number}"] if self.number else []),
             f"#define {typed_name('name')} name##{suffix}",
@@ -105,12 +104,8 @@ def sections(families: Iterable[Family]) -> list[Section]:
 
 def same_parameters(family: Family, others: Iterable[Family]) -> bool:
     """Whether a family's kernels can be included with those of others."""
-
-    def suffixes(each: Family) -> list[str]:
-        return [kernel.variant.suffix for kernel in each.kernels]
-
     return all(
-        suffixes(each) == suffixes(family)
+        each.suffixes == family.suffixes
         and all(each.types.get(name, types) == types for name, types in family.types.items())
         for each in others
     )

@@ -18,6 +18,7 @@ from cvmgen.ir.host import LISTS
 from cvmgen.schedule.gpu.mapped import KernelParameter
 from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name
 from cvmgen.schedule.signatures import c_parameters, tensor_parameters, tile_parameters
+from cvmgen.schedule.tile_functions import TileFunctions
 from cvmgen.typing import choices
 
 # What the file of an operator has beside its kernels, behind the operator's name.
@@ -47,22 +48,24 @@ class NestEmitter:
         found = []
         file = f"{self.name}.c"
         included = {id(each.families[0]): each.included(file) for each in self.sections}
-        for family in self.kernels.families:
+        for family in (*self.kernels.families, *self.kernels.tile_families):
             if not family.types:
                 found.append(self.family(family))
             elif id(family) in included:
                 found.append(included[id(family)])
-            tiles = filter(None, map(self.tiles, family.kernels))
-            found += [each.text() for each in tiles]
-        return list(dict.fromkeys(found))
+        return found
 
     @property
     def sections(self) -> list[Section]:
         """The sections of the file that are for several element types."""
-        return sections(each for each in self.kernels.families if each.types)
+        families = (*self.kernels.families, *self.kernels.tile_families)
+        return sections(each for each in families if each.types)
 
     def family(self, family: Family) -> str:
-        """The function for a nest, behind those for parts of its loops in threads."""
+        """The function for a nest, behind those for parts of its loops in threads, or the functions
+        that compute it by tiles."""
+        if family.tiles is not None:
+            return self.tiles(family, family.tiles)
         kernel = family.kernels[0]
         nest = kernel.nest
         given = c_parameters(self.program, kernel, family.elements, family.kept)
@@ -87,14 +90,15 @@ class NestEmitter:
         used = choices.read_in(body)
         return [f"(void){c_identifier(each.name)};" for each in tensors if each.name not in used]
 
-    def tiles(self, kernel: Kernel) -> TilePrinter | None:
-        """Prints the functions that compute a nest by tiles, if its schedule has some: the same
-        ones whatever integers the factors are stored as."""
-        if kernel.tiles is None:
-            return None
-        parameters = tile_parameters(self.program, kernel)
-        frame = self.scope(kernel, {each.name: element_type(each) for each in parameters}, str)
-        return TilePrinter(self.program, frame, kernel.tiles, parameters)
+    def tiles(self, family: Family, tiles: TileFunctions) -> str:
+        """The functions that compute a nest by tiles: the same ones whatever integers the factors
+        are stored as."""
+        kernel, suffix = family.kernels[0], tiles.suffix
+        parameters = tile_parameters(self.program, kernel, family.elements)
+        named = typed_name if family.types else lambda name: f"{name}{suffix}"
+        types = {each.name: element_type(each) for each in parameters}
+        frame = self.scope(kernel, types, named)
+        return TilePrinter(self.program, frame, tiles, parameters).text()
 
     def scope(
         self, kernel: Kernel, tensors: Mapping[str, str], named: Callable[[str], str]

@@ -31,7 +31,8 @@ class TilePrinter(FunctionPrinter):
         self.in_threads = True  # tensors come through a structure
 
     def text(self) -> str:
-        return f"{self.taking()}\n\n{self.running()}"
+        functions = ((self.tiles.taking, self.taking), (self.tiles.running, self.running))
+        return "\n\n".join(printed() for body, printed in functions if body)
 
     def taking(self) -> str:
         """The function that takes blocks of totals, behind what it is given."""
@@ -41,7 +42,9 @@ class TilePrinter(FunctionPrinter):
         formulas = map(comment, self.frame.formulas)
         lines = [*formulas, *self.unpacked(tiles.taking), *self.block(tiles.taking)]
         sets = versions(tiles.taking)
-        return "\n".join(part_function(tiles.taker, tiles.own, [block], members, sets, lines, str))
+        named = self.frame.named
+        made = part_function(tiles.taker, tiles.own, [block], members, sets, lines, named)
+        return "\n".join(made)
 
     def running(self) -> str:
         """The function that runs the nest, and says whether it did."""
@@ -53,12 +56,15 @@ class TilePrinter(FunctionPrinter):
             f"cvmgen_workspace *{tiles.own['space']}",
         ]
         lines = [*self.unpacked(tiles.running), *self.block(tiles.running)]
-        head = signature(f"static bool {tiles.function}(", parameters)
+        name = self.frame.named(tiles.function.removesuffix(tiles.suffix))
+        head = signature(f"static bool {name}(", parameters)
         title = "/* The nest by tiles of its totals; false if it is to be run as it stands. */"
         return "\n".join([title, *head, *wrap_c(indented(lines)), "}"])
 
     def leveled(self, expr: i.Expr) -> tuple[str, int]:
         match expr:
+            case i.Var(name=name) if name == self.tiles.taker:
+                return self.frame.named(name), PRIMARY
             case i.ListOf(entries=entries):
                 return f"{{{', '.join(self.expr(each) for each, _ in entries)}}}", PRIMARY
             case _:
@@ -70,6 +76,7 @@ class TilePrinter(FunctionPrinter):
                 lines = [line for each in members for line in self.initialised(*each)]
                 return [f"const {declarator(kind, name)} = {{", *indented(lines), "};"]
             case i.Let(name=name, type=kind, value=i.ListOf() as value):
+                kind = self.frame.named(kind)  # the structure of what takes totals
                 return [f"const {declarator(kind, name)} = {self.expr(value)};"]
             case i.Return(value=i.Call(function=function) as call):
                 given = self.arguments_of(call)

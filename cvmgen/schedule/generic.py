@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from cvmgen.ir import nodes as i
@@ -214,7 +214,8 @@ def families(kernels: Kernels) -> Kernels:
     numbers = dict.fromkeys(each.number for each in kernels.kernels)
     found = [family for number in numbers for family in families_of(kernels.of(number))]
     found.sort(key=lambda each: kernels.kernels.index(each.kernels[0]))
-    return replace(kernels, families=tuple(found))
+    tiles = [each for number in numbers for each in tile_families_of(kernels.of(number))]
+    return replace(kernels, families=tuple(found), tile_families=tuple(tiles))
 
 
 def families_of(kernels: Iterable[Kernel]) -> Iterator[Family]:
@@ -239,8 +240,7 @@ def grouped(
 
 def is_worthwhile(family: Family) -> bool:
     """Whether enough statements need not be said again."""
-    nodes = walk((family.outlined, tuple(each.body for each in family.parts)))
-    count = sum(isinstance(each, i.Stmt) for each in nodes)
+    count = sum(isinstance(each, i.Stmt) for each in walk(family.bodies))
     return (len(family.kernels) - 1) * count >= WORTHWHILE
 
 
@@ -261,6 +261,40 @@ def _family(kernels: tuple[Kernel, ...]) -> Family | None:
     return Family(kernels, types, outlined, parts, kept)
 
 
+TILES = ("taking", "running")  # what there is to do by tiles: two functions
+
+
+def tile_families_of(kernels: Iterable[Kernel]) -> Iterator[Family]:
+    """The families of what computes the kernels of a nest by tiles: both functions, or else those
+    that take totals, as ways to run the nest differ where factors are staged otherwise."""
+    members = {each.tiles.suffix: each for each in kernels if each.tiles}
+    apart: list[Kernel] = []
+    for each in grouped(members.values(), partial(_tile_family, TILES)):
+        if is_worthwhile(each):
+            yield each
+        else:
+            apart += each.kernels
+    for each in grouped(apart, partial(_tile_family, TILES[:1])):
+        shared = is_worthwhile(each)
+        yield from [each] if shared else ()
+        for kernel in each.kernels:
+            if (alone := _tile_family(TILES[shared:], (kernel,))) is not None:
+                yield alone
+
+
+def _tile_family(functions: Sequence[str], kernels: tuple[Kernel, ...]) -> Family | None:
+    """The family that these functions of kernels are, if they are one."""
+    tiles = [each.tiles for each in kernels if each.tiles]
+    own = [tuple(getattr(each, name) for name in functions) for each in tiles]
+    made = (own[0], {}) if len(kernels) == 1 else generic(kernels, own, ends=True)
+    if made is None:
+        return None
+    bodies, types = made
+    others: dict[str, Any] = {name: () for name in TILES if name not in functions}
+    whole = replace(tiles[0], **others, **dict(zip(functions, bodies, strict=True)))
+    return Family(kernels, types, (), (), (), whole)
+
+
 # ---------------------------------------------------------------- verification
 
 
@@ -272,16 +306,24 @@ def unsound_family(family: Family) -> tuple[str, ...]:
 
 
 def _found_unsound(family: Family) -> Iterator[str]:
-    body = family.outlined, family.parts, family.kept
+    body = family.bodies, family.kept
     for at, kernel in enumerate(family.kernels):
         types = {name: kinds[at] for name, kinds in family.types.items()}
-        own = kernel.outlined, kernel.parts, kernel.subject.kept
+        own = own_bodies(family, kernel), kernel.subject.kept if family.tiles is None else ()
         if not types and own == body:
             continue
         stored = with_converted_stores(own, kernel) if types else own
         type_of = type_of_values(kernel, stored)
         if without_idle(instance(body, types), type_of) != without_idle(stored, type_of):
             yield f"the body of {kernel.name} is not that of its family"
+
+
+def own_bodies(family: Family, kernel: Kernel) -> tuple[i.Block, ...]:
+    """The statements of a kernel that those of its family stand for."""
+    if family.tiles is None or kernel.tiles is None:
+        return (kernel.outlined, *(each.body for each in kernel.parts))
+    there = zip((kernel.tiles.taking, kernel.tiles.running), family.bodies, strict=True)
+    return tuple(mine if said else () for mine, said in there)
 
 
 def instance(body: Body, types: Mapping[str, str]) -> Body:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
+from cvmgen.analysis.tiling import TOTAL
 from cvmgen.dtypes import INT8
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
@@ -70,18 +71,37 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class Family:
     """Kernels of a nest that differ in element types alone, with the bodies that are theirs for
-    the machine types that type parameters stand for in each."""
+    the machine types that type parameters stand for in each; or the functions that compute such a
+    nest by `tiles`, of which one may be in a family without the other."""
 
     kernels: tuple[Kernel, ...]
     types: Mapping[str, tuple[str, ...]]
     outlined: i.Block
     parts: tuple[OutlinedPart, ...]
     kept: tuple[KeptValue, ...]
+    tiles: TileFunctions | None = None
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of its functions end with for the types of each kernel."""
+        if self.tiles is None:
+            return tuple(each.variant.suffix for each in self.kernels)
+        return tuple(each.tiles.suffix for each in self.kernels if each.tiles)
+
+    @property
+    def bodies(self) -> tuple[i.Block, ...]:
+        """The statements of its functions."""
+        if self.tiles is not None:
+            return (self.tiles.taking, self.tiles.running)
+        return (self.outlined, *(each.body for each in self.parts))
 
     def shown(self) -> Iterator[i.Nest]:
         """Its functions as nests, for people: what they are made for, then the formula."""
         nest, names = self.kernels[0].nest, ", ".join(each.name for each in self.kernels)
         kinds = kinds_shown(self.types)
+        if self.tiles is not None:
+            yield from self.tiles.shown(nest, self.suffixes, kinds)
+            return
         for part in self.parts:
             yield replace(nest, body=part.body, formula=f"{part.name}: {nest.formula}")
         yield replace(nest, body=self.outlined, formula=f"{names}{kinds}: {nest.formula}")
@@ -126,7 +146,8 @@ class Kernels:
     """A program with machine types: its host part, and all kernels of each nest, in order.
 
     `program` is what they were made of, which types depend on; `families` have each kernel once,
-    on a GPU `device_families` each function of a kernel.
+    `tile_families` what computes kernels by tiles, on a GPU `device_families` each function of a
+    kernel.
     `call` is what the host does behind its part, up to the last kernel.
     """
 
@@ -134,6 +155,7 @@ class Kernels:
     host: i.Program
     kernels: tuple[Kernel, ...]
     families: tuple[Family, ...] = ()
+    tile_families: tuple[Family, ...] = ()
     device_families: tuple[DeviceFamily, ...] = ()
     call: i.Block = ()
 
@@ -154,10 +176,7 @@ class Kernels:
         """The program with the widest kernels for its nests, for people, or with the kernels of all
         families; of kernels in several functions the parts stand first, each as a nest."""
         nests: list[i.Nest] = []
-        for family in self.families:
-            tiles = {each.tiles.name: each.tiles for each in family.kernels if each.tiles}
-            for made in tiles.values():
-                nests += made.shown(family.kernels[0].nest)
+        for family in (*self.tile_families, *self.families):
             nests += family.shown()
         nests += (each.shown() for each in self.device_families)
         if nests:
@@ -248,7 +267,7 @@ def tile_functions(
     behind, shifting = {*read_in(tiling.found.after), nest.tensor}, {*read_in(tuple(shifts))}
     tensors = [each for each in used_tensors(program, nest) if each in behind | shifting]
     tensors += [h.NOTED] if has(tiling.found.after, i.Overflow) else []
-    name = f"{nest_name(program, kernel.number)}{tiles_suffix(kernels, kernel)}"
+    name = nest_name(program, kernel.number)
     places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines, tuple(shifts))
     taken = {*all_names(kernel.typed), *tensors}
     taken |= {each.name for each in fields_read(fields, program.operator, places)}
@@ -257,9 +276,16 @@ def tile_functions(
         return bool(fields_read(fields, program.operator, body))
 
     given = (tuple(tensors), shifting - behind)
+    kinds = {each.subject.elements[nest.tensor] for each in tiled(kernels, kernel.number)}
     return TileWriter(
-        name, tiling, kernel.subject, *given, reads_plan, taken, nest.span
+        *(name, tiles_suffix(kernels, kernel), tiling, kernel.subject, *given, reads_plan, taken),
+        *(nest.span, TOTAL in kinds and len(kinds) > 1),
     ).functions()
+
+
+def tiled(kernels: Kernels, number: int) -> Iterator[Kernel]:
+    """The kernels of a nest that its schedule computes by tiles."""
+    return (each for each in kernels.of(number) if each.subject.tiling is not None)
 
 
 def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:
@@ -267,7 +293,7 @@ def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:
     shared = replace(kernel.variant, source=None)
     found = {
         (tiling.found.total.type, tiling.found.after, tiling.found.before)
-        for each in kernels.of(kernel.number)
+        for each in tiled(kernels, kernel.number)
         if replace(each.variant, source=None) == shared
         and (tiling := each.subject.tiling) is not None
     }

@@ -61,10 +61,13 @@ def c_parameters(
     ]
 
 
-def tile_parameters(program: i.Program, kernel: Kernel) -> list[KernelParameter]:
-    """What the statements behind the totals of a kernel's tiles read and write."""
+def tile_parameters(
+    program: i.Program, kernel: Kernel, types: Mapping[str, str] | None = None
+) -> list[KernelParameter]:
+    """What the statements behind the totals of a kernel's tiles read and write, of its types of
+    elements or of others."""
     used = () if kernel.tiles is None else kernel.tiles.tensors
-    tensors = tensor_parameters(program, kernel.nest, tensor_types(kernel))
+    tensors = tensor_parameters(program, kernel.nest, types or tensor_types(kernel))
     return [each for each in (*tensors, OVERFLOW) if each.name in used]
 
 

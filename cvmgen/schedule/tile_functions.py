@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.analysis.tiling import (
+    TOTAL,
     AffineSteps,
     Flat,
     StoredTotals,
@@ -33,6 +34,7 @@ from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.schedule.outline import call_name
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span
+from cvmgen.typing.agreement import end_of
 
 OWN = ("context", "call", "block", "row", "column", "totals", "first", "count", "space", "nest")
 PLAN = i.Var(f"{h.OURS}plan")
@@ -43,12 +45,14 @@ Row = tuple[i.Expr, ...]
 class TileFunctions:
     """The functions that compute a nest by tiles.
 
-    name: what their names begin with; factors: the tensors that are multiplied; tensors: what they
-    read and write besides values of the call; captures: what the statements behind the totals do;
-    own: their names for OWN; taking, running: their statements
+    name, suffix: what their names begin with, and end with for their types; factors: the tensors
+    that are multiplied; tensors: what they read and write besides values of the call; captures:
+    what the statements behind the totals do; own: their names for OWN; taking, running: their
+    statements
     """
 
     name: str
+    suffix: str
     factors: tuple[str, str]
     tensors: tuple[str, ...]
     captures: tuple[i.Capture, ...]
@@ -59,17 +63,19 @@ class TileFunctions:
     @property
     def function(self) -> str:
         """The function that runs the nest, and says whether it did."""
-        return f"{self.name}_by_tiles"
+        return f"{self.name}_by_tiles{self.suffix}"
 
     @property
     def taker(self) -> str:
-        """The function that takes blocks of totals."""
+        """The function that takes blocks of totals, as those of the same types call it."""
         return f"{self.name}_totals"
 
-    def shown(self, nest: i.Nest) -> Iterator[i.Nest]:
-        """The functions as nests, for people."""
-        for name, body in ((self.taker, self.taking), (self.function, self.running)):
-            yield replace(nest, body=body, formula=f"{name}: {nest.formula}")
+    def shown(self, nest: i.Nest, suffixes: Sequence[str], kinds: str) -> Iterator[i.Nest]:
+        """The functions that there are as nests, for people."""
+        for name, body in (("totals", self.taking), ("by_tiles", self.running)):
+            if body:
+                names = ", ".join(f"{self.name}_{name}{suffix}" for suffix in suffixes)
+                yield replace(nest, body=body, formula=f"{names}{kinds}: {nest.formula}")
 
     def faults(self, fields: Iterable[str], elements: Iterable[str]) -> Iterator[str]:
         """What does not hold together in the functions, which read values of the call."""
@@ -85,9 +91,11 @@ class TileFunctions:
 class TileWriter:
     """Makes the functions for a nest; `tensors` are those that they use, of which the statements
     behind its totals have no need of `others`; `reads_plan` says whether statements read values of
-    the call, `taken` are names that are not free."""
+    the call, `taken` are names that are not free. Where totals are stored as they are for `some`
+    types of the result alone, it is a test that tells."""
 
     name: str
+    suffix: str
     tiling: Tiling
     subject: Subject
     tensors: tuple[str, ...]
@@ -95,6 +103,7 @@ class TileWriter:
     reads_plan: Callable[[i.Block], bool]
     taken: set[str]
     span: Span
+    some: bool = False
     own: Mapping[str, str] = field(init=False)
     rows: Flat = field(init=False)
     columns: Flat = field(init=False)
@@ -112,7 +121,8 @@ class TileWriter:
         plan = (i.Capture("plan", "plan"),) if self.reads_plan(taking) else ()
         behind = (each for each in self.tensors if each not in self.others)
         captures = (*plan, *(i.Capture(each, "tensor") for each in behind))
-        made = TileFunctions(self.name, factors, self.tensors, captures, self.own, taking, ())
+        names = self.name, self.suffix
+        made = TileFunctions(*names, factors, self.tensors, captures, self.own, taking, ())
         return replace(made, running=tuple(self.running(made)))
 
     # -------------------------------------------------------- behind the totals
@@ -271,7 +281,7 @@ class TileWriter:
         yield "row_group", group_size(self.rows)
         yield "column_group", group_size(self.columns)
         if self.stored is not None:
-            yield "y", first_total(self.stored)
+            yield "y", first_total(self.stored, self.other_type)
 
     def box_rows(self) -> Iterator[tuple[str, i.Expr]]:
         """The members that are a row for each loop, and how many these are."""
@@ -310,7 +320,16 @@ class TileWriter:
     def stored(self) -> StoredTotals | None:
         """Where totals of 32 bits are stored as they are."""
         found = self.tiling.stored
-        return found if found is not None and self.subject.elements[found.tensor] == "i32" else None
+        alone = found is None or self.some or self.subject.elements[found.tensor] == TOTAL
+        return found if alone else None
+
+    @property
+    def other_type(self) -> list[i.Expr]:
+        """Whether elements of the result have not the type of totals, where that is to be asked."""
+        if self.stored is None or not self.some:
+            return []
+        ends = (self.subject.elements[self.stored.tensor], TOTAL)
+        return [i.Compare("!=", *(i.Const(end_of(each, "greatest")) for each in ends))]
 
 
 def side_by_side(loop: i.Loop) -> i.Loop:
@@ -331,11 +350,12 @@ def list_of(values: Iterable[i.Expr]) -> i.ListOf:
     return i.ListOf(tuple((each, False) for each in values))
 
 
-def first_total(stored: StoredTotals) -> i.Expr:
-    """Where the first total goes, or nowhere if there is more to do with totals."""
+def first_total(stored: StoredTotals, others: Sequence[i.Expr]) -> i.Expr:
+    """Where the first total goes, or nowhere if there is more to do with totals: something is
+    given, or one of `others` holds."""
     place = i.Address(i.Load(stored.tensor, None, stored.start))
-    given = [i.Given(name) for name in dict.fromkeys(stored.without)]
-    return i.Select(disjunction(given), h.NULL, place) if given else place
+    tests = [*(i.Given(name) for name in dict.fromkeys(stored.without)), *others]
+    return i.Select(disjunction(tests), h.NULL, place) if tests else place
 
 
 def group_size(side: Flat) -> i.Expr:

@@ -85,5 +85,6 @@ def test_faults_are_found(part, old, new, said):
 
 def test_they_are_shown_before_the_kernel():
     shown = [each.formula.split(":")[0] for each in kernels().shown().nests]
-    at = shown.index("f_Y_int8_by_tiles")
-    assert shown[at - 1] == "f_Y_int8_totals"
+    types = "result_t = i8, i32"
+    at = shown.index(f"f_Y_by_tiles_int8, f_Y_by_tiles_int32, {types}")
+    assert shown[at - 1] == f"f_Y_totals_int8, f_Y_totals_int32, {types}"

@@ -21,7 +21,7 @@ typedef struct cvmgen_contraction {
     int64_t row_group, column_group;
     /* Where totals are stored as they are, from this element on; NULL where they are not. In a
        group the next row, or column, is the y_step of the last index further. */
-    int32_t *y;
+    void *y; /* of int32_t */
     int batch_count, line_count, column_count, summed_count;
     struct { int64_t extent, x_step, w_step, y_step; } batches[CVMGEN_MOST_LOOPS];
     /* The indices of a row. The place start + step * index + tap_step * summed[tap], in steps of
@@ -64,8 +64,8 @@ typedef struct cvmgen_factor {
 /* Sums of so many products of int8 fit int32. */
 #define CVMGEN_EXACT_DEPTH ((INT64_C(1) << 17) - 1)
 /* As many do where `zero` is subtracted from one of the factors: each product is at most
-   (128 + |zero|) * 128, and all of them are to be below 2^31. -1 where tiles cannot take `zero` at all,
-   not even for sums of nothing. */
+   (128 + |zero|) * 128, and all of them are to be below 2^31. -1 where tiles cannot take `zero` at
+   all, not even for sums of nothing. */
 static inline int64_t cvmgen_exact_depth_above(int64_t zero) {
     const int64_t most = INT64_C(1) << 24;
     return -most < zero && zero < most ? (most - 1) / (128 + (zero < 0 ? -zero : zero)) : -1;
@@ -79,9 +79,9 @@ static inline bool cvmgen_may_be_int8(const cvmgen_tensor *tensor) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Compute all totals, each modulo 2^32, and store them or give them to `take`. Returns false, having done
-   nothing, where tiles do not pay, an element of int32 does not fit int8, or there is no memory:
-   the nest is to be run as the formula says it. `workspace` may be NULL. */
+/* Compute all totals, each modulo 2^32, and store them or give them to `take`. Returns false, having
+   done nothing, where tiles do not pay, an element of int32 does not fit int8, or there is no
+   memory: the nest is to be run as the formula says it. `workspace` may be NULL. */
 bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvmgen_factor w,
                      bool turned, cvmgen_take_totals *take, const void *call,
                      cvmgen_workspace *workspace);

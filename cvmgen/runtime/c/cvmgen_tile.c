@@ -51,7 +51,8 @@ bool cvmgen_takes_elements(bool as_fast) {
 }
 void cvmgen_run_tile(const cvmgen_tile *tile) {
     const cvmgen_variant_row *row = current_variant();
-    if (tile->elements && row->elements == CVMGEN_NOT_TAKEN) { /* another thread has just chosen another variant */
+    /* Another thread has just chosen another variant. */
+    if (tile->elements && row->elements == CVMGEN_NOT_TAKEN) {
         row = next_variant(NULL);
         while (row->elements == CVMGEN_NOT_TAKEN) row = next_variant(row);
     }

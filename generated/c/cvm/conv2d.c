@@ -150,152 +150,46 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
 }
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
 #define TYPED(name) name##_int8_int8
 #define element_t int8_t
 #define result_t int8_t
 #define wide_t int32_t
 #include "conv2d.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int8_int32
 #define element_t int8_t
 #define result_t int32_t
 #define wide_t int32_t
 #include "conv2d.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int32_int8
 #define element_t int32_t
 #define result_t int8_t
 #define wide_t uint32_t
 #include "conv2d.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int32_int32
 #define element_t int32_t
 #define result_t int32_t
 #define wide_t uint32_t
 #include "conv2d.c"
 
-typedef struct conv2d_Y_int8_totals_call {
-    const conv2d_plan *plan;
-    const int32_t *B;
-    int8_t *Y;
-} conv2d_Y_int8_totals_call;
-CVMGEN_FOR_AVX2
-static void conv2d_Y_int8_totals(const void *context, const cvmgen_totals *block) {
-    const conv2d_Y_int8_totals_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    const int64_t oc_outer = block->batch;
-    const int64_t n = block->row / (YH * YW);
-    const int64_t first = block->row % (YH * YW);
-    const int64_t count = block->rows;
-    for (int64_t column = 0; column < block->columns; ++column) {
-        const int64_t oc_inner = block->column + column;
-        const int64_t oc = oc_outer * OPG + oc_inner;
-        const int32_t *const totals = block->totals + column * block->step;
-        CVMGEN_APART
-        for (int64_t row = 0; row < count; ++row) {
-            const int64_t x = first + row;
-            const uint32_t total = (uint32_t)totals[row];
-            Y[(n * OC + oc) * YH * YW + x] = (int8_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_int8
+#define result_t int8_t
+#define greatest_result_t 127
+#include "conv2d.c"
 
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvmgen_factor W,
-                                   const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
-    const int64_t N = plan->N, C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC;
-    const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
-    const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
-    const conv2d_Y_int8_totals_call call = {plan, B, Y};
-    const cvmgen_contraction nest = {
-        .x_start = -PH * XW - PW,
-        .w_start = 0,
-        .x_count = N * C * XH * XW,
-        .w_count = OC * IC * KH * KW,
-        .row_group = YH * YW,
-        .column_group = OPG,
-        .batch_count = 1,
-        .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG, 0}},
-        .line_count = 3,
-        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW, 0}, {YH, SH, 1, DH, -PH, XH, XW, 0},
-                  {YW, SW, 2, DW, -PW, XW, 1, 0}},
-        .column_count = 1,
-        .columns = {{OPG, IC * KH * KW, 0}},
-        .summed_count = 3,
-        .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
-    };
-    return cvmgen_contract(&nest, X, W, true, conv2d_Y_int8_totals, &call, space);
-}
-
-typedef struct conv2d_Y_int32_totals_call {
-    const conv2d_plan *plan;
-    const int32_t *B;
-    int32_t *Y;
-} conv2d_Y_int32_totals_call;
-CVMGEN_FOR_AVX2
-static void conv2d_Y_int32_totals(const void *context, const cvmgen_totals *block) {
-    const conv2d_Y_int32_totals_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    const int64_t oc_outer = block->batch;
-    const int64_t n = block->row / (YH * YW);
-    const int64_t first = block->row % (YH * YW);
-    const int64_t count = block->rows;
-    for (int64_t column = 0; column < block->columns; ++column) {
-        const int64_t oc_inner = block->column + column;
-        const int64_t oc = oc_outer * OPG + oc_inner;
-        const int32_t *const totals = block->totals + column * block->step;
-        CVMGEN_APART
-        for (int64_t row = 0; row < count; ++row) {
-            const int64_t x = first + row;
-            const uint32_t total = (uint32_t)totals[row];
-            Y[(n * OC + oc) * YH * YW + x] = (int32_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvmgen_factor W,
-                                    const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
-    const int64_t N = plan->N, C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC;
-    const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
-    const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
-    const conv2d_Y_int32_totals_call call = {plan, B, Y};
-    const cvmgen_contraction nest = {
-        .x_start = -PH * XW - PW,
-        .w_start = 0,
-        .x_count = N * C * XH * XW,
-        .w_count = OC * IC * KH * KW,
-        .row_group = YH * YW,
-        .column_group = OPG,
-        .y = B != NULL ? NULL : Y,
-        .batch_count = 1,
-        .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG, OPG * YH * YW}},
-        .line_count = 3,
-        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW, OC * YH * YW}, {YH, SH, 1, DH, -PH, XH, XW, YW},
-                  {YW, SW, 2, DW, -PW, XW, 1, 1}},
-        .column_count = 1,
-        .columns = {{OPG, IC * KH * KW, YH * YW}},
-        .summed_count = 3,
-        .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
-    };
-    return cvmgen_contract(&nest, X, W, true, conv2d_Y_int32_totals, &call, space);
-}
+#define SECTION 2
+#define TYPED(name) name##_int32
+#define result_t int32_t
+#define greatest_result_t INT32_MAX
+#include "conv2d.c"
 
 int cvm_conv2d_infer(const cvm_conv2d_args *args, cvmgen_error *error) {
     conv2d_plan plan;
@@ -338,7 +232,7 @@ static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_wor
     if (status == CVMGEN_OK) status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
-            const bool tiled = conv2d_Y_int8_by_tiles(
+            const bool tiled = conv2d_Y_by_tiles_int8(
                 plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
                 spaces);
@@ -347,7 +241,7 @@ static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_wor
                                    (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
             }
         } else if (narrow) {
-            const bool tiled = conv2d_Y_int32_by_tiles(
+            const bool tiled = conv2d_Y_by_tiles_int32(
                 plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
                 spaces);
@@ -357,12 +251,12 @@ static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_wor
             }
         } else if (narrow_result) {
             const bool tiled = cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W)
-                && conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                && conv2d_Y_by_tiles_int8(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
                 B, (int8_t *)args->Y->data, spaces);
             if (!tiled) conv2d_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
         } else {
             const bool tiled = cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W)
-                && conv2d_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                && conv2d_Y_by_tiles_int32(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
                 B, (int32_t *)args->Y->data, spaces);
             if (!tiled) conv2d_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
         }
@@ -414,7 +308,7 @@ int cvm_conv2d_bind(const cvm_conv2d_args *args, uint64_t constants, cvmgen_boun
     return CVMGEN_OK;
 }
 
-#else
+#elif SECTION == 1
 
 /* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
    that could overflow. */
@@ -805,8 +699,79 @@ static void TYPED(conv2d_Y)(const conv2d_plan *plan, const element_t *restrict X
     }
 }
 
+#undef SECTION
 #undef TYPED
 #undef element_t
 #undef result_t
 #undef wide_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(conv2d_Y_totals_call) {
+    const conv2d_plan *plan;
+    const int32_t *B;
+    result_t *Y;
+} TYPED(conv2d_Y_totals_call);
+CVMGEN_FOR_AVX2
+static void TYPED(conv2d_Y_totals)(const void *context, const cvmgen_totals *block) {
+    const TYPED(conv2d_Y_totals_call) *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const int32_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
+       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
+       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
+    const int64_t oc_outer = block->batch;
+    const int64_t n = block->row / (YH * YW);
+    const int64_t first = block->row % (YH * YW);
+    const int64_t count = block->rows;
+    for (int64_t column = 0; column < block->columns; ++column) {
+        const int64_t oc_inner = block->column + column;
+        const int64_t oc = oc_outer * OPG + oc_inner;
+        const int32_t *const totals = block->totals + column * block->step;
+        CVMGEN_APART
+        for (int64_t row = 0; row < count; ++row) {
+            const int64_t x = first + row;
+            const uint32_t total = (uint32_t)totals[row];
+            Y[(n * OC + oc) * YH * YW + x] = (result_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool TYPED(conv2d_Y_by_tiles)(const conv2d_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                     const int32_t *B, result_t *Y, cvmgen_workspace *space) {
+    const int64_t N = plan->N, C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC;
+    const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
+    const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
+    const int64_t YH = plan->YH, YW = plan->YW;
+    if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
+    const TYPED(conv2d_Y_totals_call) call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = -PH * XW - PW,
+        .w_start = 0,
+        .x_count = N * C * XH * XW,
+        .w_count = OC * IC * KH * KW,
+        .row_group = YH * YW,
+        .column_group = OPG,
+        .y = B != NULL || greatest_result_t != INT32_MAX ? NULL : Y,
+        .batch_count = 1,
+        .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG, OPG * YH * YW}},
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW, OC * YH * YW}, {YH, SH, 1, DH, -PH, XH, XW, YW},
+                  {YW, SW, 2, DW, -PW, XW, 1, 1}},
+        .column_count = 1,
+        .columns = {{OPG, IC * KH * KW, YH * YW}},
+        .summed_count = 3,
+        .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, true, TYPED(conv2d_Y_totals), &call, space);
+}
+
+#undef SECTION
+#undef TYPED
+#undef result_t
+#undef greatest_result_t
 #endif

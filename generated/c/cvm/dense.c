@@ -75,130 +75,46 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
 }
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
 #define TYPED(name) name##_int8_int8
 #define element_t int8_t
 #define result_t int8_t
 #define wide_t int32_t
 #include "dense.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int8_int32
 #define element_t int8_t
 #define result_t int32_t
 #define wide_t int32_t
 #include "dense.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int32_int8
 #define element_t int32_t
 #define result_t int8_t
 #define wide_t uint32_t
 #include "dense.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int32_int32
 #define element_t int32_t
 #define result_t int32_t
 #define wide_t uint32_t
 #include "dense.c"
 
-typedef struct dense_Y_int8_totals_call {
-    const dense_plan *plan;
-    const int32_t *B;
-    int8_t *Y;
-} dense_Y_int8_totals_call;
-CVMGEN_FOR_AVX2
-static void dense_Y_int8_totals(const void *context, const cvmgen_totals *block) {
-    const dense_Y_int8_totals_call *const call = context;
-    const dense_plan *const plan = call->plan;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t N = plan->N;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t i = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        CVMGEN_APART
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t j = first + column;
-            const uint32_t total = (uint32_t)totals[column];
-            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_int8
+#define result_t int8_t
+#define greatest_result_t 127
+#include "dense.c"
 
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
-                                  const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
-    const int64_t M = plan->M, K = plan->K, N = plan->N;
-    if (M * N * K < 8192) return false;
-    const dense_Y_int8_totals_call call = {plan, B, Y};
-    const cvmgen_contraction nest = {
-        .x_start = 0,
-        .w_start = 0,
-        .x_count = M * K,
-        .w_count = N * K,
-        .row_group = M,
-        .column_group = N,
-        .line_count = 1,
-        .lines = {{M, 1, -1, 0, 0, M, K, 0}},
-        .column_count = 1,
-        .columns = {{N, K, 0}},
-        .summed_count = 1,
-        .summed = {{K, 1, 1}},
-    };
-    return cvmgen_contract(&nest, X, W, false, dense_Y_int8_totals, &call, space);
-}
-
-typedef struct dense_Y_int32_totals_call {
-    const dense_plan *plan;
-    const int32_t *B;
-    int32_t *Y;
-} dense_Y_int32_totals_call;
-CVMGEN_FOR_AVX2
-static void dense_Y_int32_totals(const void *context, const cvmgen_totals *block) {
-    const dense_Y_int32_totals_call *const call = context;
-    const dense_plan *const plan = call->plan;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t N = plan->N;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t i = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        CVMGEN_APART
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t j = first + column;
-            const uint32_t total = (uint32_t)totals[column];
-            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-        }
-    }
-}
-
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
-                                   const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
-    const int64_t M = plan->M, K = plan->K, N = plan->N;
-    if (M * N * K < 8192) return false;
-    const dense_Y_int32_totals_call call = {plan, B, Y};
-    const cvmgen_contraction nest = {
-        .x_start = 0,
-        .w_start = 0,
-        .x_count = M * K,
-        .w_count = N * K,
-        .row_group = M,
-        .column_group = N,
-        .y = B != NULL ? NULL : Y,
-        .line_count = 1,
-        .lines = {{M, 1, -1, 0, 0, M, K, N}},
-        .column_count = 1,
-        .columns = {{N, K, 1}},
-        .summed_count = 1,
-        .summed = {{K, 1, 1}},
-    };
-    return cvmgen_contract(&nest, X, W, false, dense_Y_int32_totals, &call, space);
-}
+#define SECTION 2
+#define TYPED(name) name##_int32
+#define result_t int32_t
+#define greatest_result_t INT32_MAX
+#include "dense.c"
 
 int cvm_dense_infer(const cvm_dense_args *args, cvmgen_error *error) {
     dense_plan plan;
@@ -241,7 +157,7 @@ static int dense_run(const cvm_dense_args *args, dense_plan *plan, cvmgen_worksp
     if (status == CVMGEN_OK) status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
-            const bool tiled = dense_Y_int8_by_tiles(
+            const bool tiled = dense_Y_by_tiles_int8(
                 plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
                 spaces);
@@ -250,7 +166,7 @@ static int dense_run(const cvm_dense_args *args, dense_plan *plan, cvmgen_worksp
                                   (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
             }
         } else if (narrow) {
-            const bool tiled = dense_Y_int32_by_tiles(
+            const bool tiled = dense_Y_by_tiles_int32(
                 plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
                 spaces);
@@ -260,12 +176,12 @@ static int dense_run(const cvm_dense_args *args, dense_plan *plan, cvmgen_worksp
             }
         } else if (narrow_result) {
             const bool tiled = cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W)
-                && dense_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                && dense_Y_by_tiles_int8(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
                 B, (int8_t *)args->Y->data, spaces);
             if (!tiled) dense_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
         } else {
             const bool tiled = cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W)
-                && dense_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                && dense_Y_by_tiles_int32(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
                 B, (int32_t *)args->Y->data, spaces);
             if (!tiled) dense_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
         }
@@ -317,7 +233,7 @@ int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound 
     return CVMGEN_OK;
 }
 
-#else
+#elif SECTION == 1
 
 /* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
    that could overflow. */
@@ -355,8 +271,68 @@ static void TYPED(dense_Y)(const dense_plan *plan, const element_t *restrict X,
     cvmgen_share(M * N, M * N >= 256, TYPED(dense_Y_part), &call);
 }
 
+#undef SECTION
 #undef TYPED
 #undef element_t
 #undef result_t
 #undef wide_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(dense_Y_totals_call) {
+    const dense_plan *plan;
+    const int32_t *B;
+    result_t *Y;
+} TYPED(dense_Y_totals_call);
+CVMGEN_FOR_AVX2
+static void TYPED(dense_Y_totals)(const void *context, const cvmgen_totals *block) {
+    const TYPED(dense_Y_totals_call) *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int32_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t N = plan->N;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        CVMGEN_APART
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
+            const uint32_t total = (uint32_t)totals[column];
+            Y[i * N + j] = (result_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool TYPED(dense_Y_by_tiles)(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                    const int32_t *B, result_t *Y, cvmgen_workspace *space) {
+    const int64_t M = plan->M, K = plan->K, N = plan->N;
+    if (M * N * K < 8192) return false;
+    const TYPED(dense_Y_totals_call) call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = M * K,
+        .w_count = N * K,
+        .row_group = M,
+        .column_group = N,
+        .y = B != NULL || greatest_result_t != INT32_MAX ? NULL : Y,
+        .line_count = 1,
+        .lines = {{M, 1, -1, 0, 0, M, K, N}},
+        .column_count = 1,
+        .columns = {{N, K, 1}},
+        .summed_count = 1,
+        .summed = {{K, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, TYPED(dense_Y_totals), &call, space);
+}
+
+#undef SECTION
+#undef TYPED
+#undef result_t
+#undef greatest_result_t
 #endif

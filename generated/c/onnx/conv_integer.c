@@ -168,64 +168,37 @@ static int conv_integer_prepare(const onnx_conv_integer_args *args, conv_integer
 }
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
 #define TYPED(name) name##_uint8_int8
 #define element_t uint8_t
 #define second_t int8_t
 #include "conv_integer.c"
 
+#define SECTION 1
 #define TYPED(name) name##_uint8_uint8
 #define element_t uint8_t
 #define second_t uint8_t
 #include "conv_integer.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int8_int8
 #define element_t int8_t
 #define second_t int8_t
 #include "conv_integer.c"
 
-typedef struct conv_integer_Y_uint8_int8_totals_call {
-    const conv_integer_plan *plan;
-    const int8_t *zw;
-    const int64_t *Y_sums;
-    int32_t *Y;
-    int64_t *overflow;
-} conv_integer_Y_uint8_int8_totals_call;
-static void conv_integer_Y_uint8_int8_totals(const void *context, const cvmgen_totals *block) {
-    const conv_integer_Y_uint8_int8_totals_call *const call = context;
-    const conv_integer_plan *const plan = call->plan;
-    const int8_t *restrict zw = call->zw;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int32_t *restrict Y = call->Y;
-    int64_t *const overflow = call->overflow;
-    /* conv_integer line 7: Y[n, oc, y, x] = sum[c < IC, i < KH, j < KW if 0 <= h < XH and 0 <= w <
-       XW]( (X[n, (oc div OPG)*IC + c, h, w] - x0) * (W[oc, c, i, j] - w0)) where h = y*SH - PT +
-       i*DH, w = x*SW - PL + j*DW, x0 = zx[0] if present(zx) else 0, w0 = zw[0] if present(zw) else
-       0 */
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    const int64_t oc_outer = block->batch;
-    const int64_t n = block->row / (YH * YW);
-    const int64_t first = block->row % (YH * YW);
-    const int64_t count = block->rows;
-    for (int64_t column = 0; column < block->columns; ++column) {
-        const int64_t oc_inner = block->column + column;
-        const int64_t oc = oc_outer * OPG + oc_inner;
-        const int32_t *const totals = block->totals + column * block->step;
-        for (int64_t row = 0; row < count; ++row) {
-            const int64_t x = first + row;
-            const uint64_t total = (uint64_t)totals[row];
-            const int64_t value = (int64_t)total - (zw != NULL ? zw[0] : 0)
-                * Y_sums[(n * ((OC - 1) / OPG + 1) + oc / OPG) * YH * YW + x];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                Y[(n * OC + oc) * YH * YW + x] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * OC + oc) * YH * YW + x);
-            }
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_uint8_int8
+#define element_t uint8_t
+#include "conv_integer.c"
+
+#define SECTION 2
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#include "conv_integer.c"
 
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool conv_integer_Y_uint8_int8_by_tiles(const conv_integer_plan *plan, cvmgen_factor X,
+static bool conv_integer_Y_by_tiles_uint8_int8(const conv_integer_plan *plan, cvmgen_factor X,
                                                cvmgen_factor W, const uint8_t *zx,
                                                const int8_t *zw, const int64_t *Y_sums,
                                                int32_t *Y, int64_t *overflow,
@@ -238,7 +211,7 @@ static bool conv_integer_Y_uint8_int8_by_tiles(const conv_integer_plan *plan, cv
         || (zx != NULL ? zx[0] : 0) < 0 || (zx != NULL ? zx[0] : 0) > 255 || IC * KH
         * KW > cvmgen_exact_depth_above((zx != NULL ? zx[0] : 0) - 128))
         return false;
-    const conv_integer_Y_uint8_int8_totals_call call = {plan, zw, Y_sums, Y, overflow};
+    const conv_integer_Y_totals_call_uint8_int8 call = {plan, zw, Y_sums, Y, overflow};
     const cvmgen_contraction nest = {
         .x_start = -PL - PT * XW,
         .w_start = 0,
@@ -259,52 +232,11 @@ static bool conv_integer_Y_uint8_int8_by_tiles(const conv_integer_plan *plan, cv
         .summed_count = 3,
         .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
     };
-    return cvmgen_contract(&nest, X, W, true, conv_integer_Y_uint8_int8_totals, &call, space);
-}
-
-typedef struct conv_integer_Y_int8_int8_totals_call {
-    const conv_integer_plan *plan;
-    const int8_t *zw;
-    const int64_t *Y_sums;
-    int32_t *Y;
-    int64_t *overflow;
-} conv_integer_Y_int8_int8_totals_call;
-static void conv_integer_Y_int8_int8_totals(const void *context, const cvmgen_totals *block) {
-    const conv_integer_Y_int8_int8_totals_call *const call = context;
-    const conv_integer_plan *const plan = call->plan;
-    const int8_t *restrict zw = call->zw;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int32_t *restrict Y = call->Y;
-    int64_t *const overflow = call->overflow;
-    /* conv_integer line 7: Y[n, oc, y, x] = sum[c < IC, i < KH, j < KW if 0 <= h < XH and 0 <= w <
-       XW]( (X[n, (oc div OPG)*IC + c, h, w] - x0) * (W[oc, c, i, j] - w0)) where h = y*SH - PT +
-       i*DH, w = x*SW - PL + j*DW, x0 = zx[0] if present(zx) else 0, w0 = zw[0] if present(zw) else
-       0 */
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    const int64_t oc_outer = block->batch;
-    const int64_t n = block->row / (YH * YW);
-    const int64_t first = block->row % (YH * YW);
-    const int64_t count = block->rows;
-    for (int64_t column = 0; column < block->columns; ++column) {
-        const int64_t oc_inner = block->column + column;
-        const int64_t oc = oc_outer * OPG + oc_inner;
-        const int32_t *const totals = block->totals + column * block->step;
-        for (int64_t row = 0; row < count; ++row) {
-            const int64_t x = first + row;
-            const uint64_t total = (uint64_t)totals[row];
-            const int64_t value = (int64_t)total - (zw != NULL ? zw[0] : 0)
-                * Y_sums[(n * ((OC - 1) / OPG + 1) + oc / OPG) * YH * YW + x];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                Y[(n * OC + oc) * YH * YW + x] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * OC + oc) * YH * YW + x);
-            }
-        }
-    }
+    return cvmgen_contract(&nest, X, W, true, conv_integer_Y_totals_uint8_int8, &call, space);
 }
 
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool conv_integer_Y_int8_int8_by_tiles(const conv_integer_plan *plan, cvmgen_factor X,
+static bool conv_integer_Y_by_tiles_int8_int8(const conv_integer_plan *plan, cvmgen_factor X,
                                               cvmgen_factor W, const int8_t *zx,
                                               const int8_t *zw, const int64_t *Y_sums,
                                               int32_t *Y, int64_t *overflow,
@@ -317,7 +249,7 @@ static bool conv_integer_Y_int8_int8_by_tiles(const conv_integer_plan *plan, cvm
         || (zx != NULL ? zx[0] : 0) < -128 || (zx != NULL ? zx[0] : 0) > 127 || IC * KH
         * KW > cvmgen_exact_depth_above(zx != NULL ? zx[0] : 0))
         return false;
-    const conv_integer_Y_int8_int8_totals_call call = {plan, zw, Y_sums, Y, overflow};
+    const conv_integer_Y_totals_call_int8_int8 call = {plan, zw, Y_sums, Y, overflow};
     const cvmgen_contraction nest = {
         .x_start = -PL - PT * XW,
         .w_start = 0,
@@ -337,7 +269,7 @@ static bool conv_integer_Y_int8_int8_by_tiles(const conv_integer_plan *plan, cvm
         .summed_count = 3,
         .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
     };
-    return cvmgen_contract(&nest, X, W, true, conv_integer_Y_int8_int8_totals, &call, space);
+    return cvmgen_contract(&nest, X, W, true, conv_integer_Y_totals_int8_int8, &call, space);
 }
 
 int onnx_conv_integer_infer(const onnx_conv_integer_args *args, cvmgen_error *error) {
@@ -386,7 +318,7 @@ static int conv_integer_run(const onnx_conv_integer_args *args, conv_integer_pla
                                           Y_sums);
         }
         if (plan->types == conv_integer_of_uint8_int8) {
-            const bool tiled = conv_integer_Y_uint8_int8_by_tiles(
+            const bool tiled = conv_integer_Y_by_tiles_uint8_int8(
                 plan, (cvmgen_factor){(const uint8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false},
                 args->zx == NULL ? NULL : (const uint8_t *)args->zx->data,
@@ -406,7 +338,7 @@ static int conv_integer_run(const onnx_conv_integer_args *args, conv_integer_pla
                                        args->zw == NULL ? NULL : (const uint8_t *)args->zw->data,
                                        Y_sums, (int32_t *)args->Y->data, &Y_overflow);
         } else {
-            const bool tiled = conv_integer_Y_int8_int8_by_tiles(
+            const bool tiled = conv_integer_Y_by_tiles_int8_int8(
                 plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false},
                 args->zx == NULL ? NULL : (const int8_t *)args->zx->data,
@@ -469,7 +401,7 @@ int onnx_conv_integer_bind(const onnx_conv_integer_args *args, uint64_t constant
     return CVMGEN_OK;
 }
 
-#else
+#elif SECTION == 1
 
 /* Kernels for one choice of element types. */
 
@@ -593,7 +525,56 @@ static void TYPED(conv_integer_Y)(const conv_integer_plan *plan, const element_t
     cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, TYPED(conv_integer_Y_part), &call);
 }
 
+#undef SECTION
 #undef TYPED
 #undef element_t
 #undef second_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(conv_integer_Y_totals_call) {
+    const conv_integer_plan *plan;
+    const int8_t *zw;
+    const int64_t *Y_sums;
+    int32_t *Y;
+    int64_t *overflow;
+} TYPED(conv_integer_Y_totals_call);
+static void TYPED(conv_integer_Y_totals)(const void *context, const cvmgen_totals *block) {
+    const TYPED(conv_integer_Y_totals_call) *const call = context;
+    const conv_integer_plan *const plan = call->plan;
+    const int8_t *restrict zw = call->zw;
+    const int64_t *restrict Y_sums = call->Y_sums;
+    int32_t *restrict Y = call->Y;
+    int64_t *const overflow = call->overflow;
+    /* conv_integer line 7: Y[n, oc, y, x] = sum[c < IC, i < KH, j < KW if 0 <= h < XH and 0 <= w <
+       XW]( (X[n, (oc div OPG)*IC + c, h, w] - x0) * (W[oc, c, i, j] - w0)) where h = y*SH - PT +
+       i*DH, w = x*SW - PL + j*DW, x0 = zx[0] if present(zx) else 0, w0 = zw[0] if present(zw) else
+       0 */
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
+    const int64_t oc_outer = block->batch;
+    const int64_t n = block->row / (YH * YW);
+    const int64_t first = block->row % (YH * YW);
+    const int64_t count = block->rows;
+    for (int64_t column = 0; column < block->columns; ++column) {
+        const int64_t oc_inner = block->column + column;
+        const int64_t oc = oc_outer * OPG + oc_inner;
+        const int32_t *const totals = block->totals + column * block->step;
+        for (int64_t row = 0; row < count; ++row) {
+            const int64_t x = first + row;
+            const uint64_t total = (uint64_t)totals[row];
+            const int64_t value = (int64_t)total - (zw != NULL ? zw[0] : 0)
+                * Y_sums[(n * ((OC - 1) / OPG + 1) + oc / OPG) * YH * YW + x];
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                Y[(n * OC + oc) * YH * YW + x] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, (n * OC + oc) * YH * YW + x);
+            }
+        }
+    }
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
 #endif

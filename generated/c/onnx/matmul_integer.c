@@ -102,60 +102,37 @@ static int matmul_integer_prepare(const onnx_matmul_integer_args *args,
 }
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
 #define TYPED(name) name##_uint8_int8
 #define element_t uint8_t
 #define second_t int8_t
 #include "matmul_integer.c"
 
+#define SECTION 1
 #define TYPED(name) name##_uint8_uint8
 #define element_t uint8_t
 #define second_t uint8_t
 #include "matmul_integer.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int8_int8
 #define element_t int8_t
 #define second_t int8_t
 #include "matmul_integer.c"
 
-typedef struct matmul_integer_Y_uint8_int8_totals_call {
-    const matmul_integer_plan *plan;
-    const int8_t *zb;
-    const int64_t *Y_sums;
-    int32_t *Y;
-    int64_t *overflow;
-} matmul_integer_Y_uint8_int8_totals_call;
-static void matmul_integer_Y_uint8_int8_totals(const void *context,
-                                               const cvmgen_totals *block) {
-    const matmul_integer_Y_uint8_int8_totals_call *const call = context;
-    const matmul_integer_plan *const plan = call->plan;
-    const int8_t *restrict zb = call->zb;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int32_t *restrict Y = call->Y;
-    int64_t *const overflow = call->overflow;
-    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
-       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
-    const int64_t I = plan->I, J = plan->J;
-    const int64_t n = block->batch;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t i = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
-            const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                Y[(n * I + i) * J + j] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * I + i) * J + j);
-            }
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_uint8_int8
+#define element_t uint8_t
+#include "matmul_integer.c"
+
+#define SECTION 2
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#include "matmul_integer.c"
 
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool matmul_integer_Y_uint8_int8_by_tiles(const matmul_integer_plan *plan,
+static bool matmul_integer_Y_by_tiles_uint8_int8(const matmul_integer_plan *plan,
                                                  cvmgen_factor A, cvmgen_factor B,
                                                  const uint8_t *za, const int8_t *zb,
                                                  const int64_t *Y_sums, int32_t *Y,
@@ -163,7 +140,7 @@ static bool matmul_integer_Y_uint8_int8_by_tiles(const matmul_integer_plan *plan
     const int64_t N = plan->N, I = plan->I, K = plan->K, M = plan->M, J = plan->J;
     if (N * I * J * K < 8192 || K > cvmgen_exact_depth_above((za != NULL ? za[0] : 0) - 128))
         return false;
-    const matmul_integer_Y_uint8_int8_totals_call call = {plan, zb, Y_sums, Y, overflow};
+    const matmul_integer_Y_totals_call_uint8_int8 call = {plan, zb, Y_sums, Y, overflow};
     const cvmgen_contraction nest = {
         .x_start = 0,
         .w_start = 0,
@@ -182,48 +159,12 @@ static bool matmul_integer_Y_uint8_int8_by_tiles(const matmul_integer_plan *plan
         .summed_count = 1,
         .summed = {{K, 1, J}},
     };
-    return cvmgen_contract(&nest, A, B, false, matmul_integer_Y_uint8_int8_totals, &call,
+    return cvmgen_contract(&nest, A, B, false, matmul_integer_Y_totals_uint8_int8, &call,
                            space);
 }
 
-typedef struct matmul_integer_Y_int8_int8_totals_call {
-    const matmul_integer_plan *plan;
-    const int8_t *zb;
-    const int64_t *Y_sums;
-    int32_t *Y;
-    int64_t *overflow;
-} matmul_integer_Y_int8_int8_totals_call;
-static void matmul_integer_Y_int8_int8_totals(const void *context, const cvmgen_totals *block) {
-    const matmul_integer_Y_int8_int8_totals_call *const call = context;
-    const matmul_integer_plan *const plan = call->plan;
-    const int8_t *restrict zb = call->zb;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int32_t *restrict Y = call->Y;
-    int64_t *const overflow = call->overflow;
-    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
-       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
-    const int64_t I = plan->I, J = plan->J;
-    const int64_t n = block->batch;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t i = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t j = first + column;
-            const uint64_t total = (uint64_t)totals[column];
-            const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                Y[(n * I + i) * J + j] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * I + i) * J + j);
-            }
-        }
-    }
-}
-
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool matmul_integer_Y_int8_int8_by_tiles(const matmul_integer_plan *plan,
+static bool matmul_integer_Y_by_tiles_int8_int8(const matmul_integer_plan *plan,
                                                 cvmgen_factor A, cvmgen_factor B,
                                                 const int8_t *za, const int8_t *zb,
                                                 const int64_t *Y_sums, int32_t *Y,
@@ -231,7 +172,7 @@ static bool matmul_integer_Y_int8_int8_by_tiles(const matmul_integer_plan *plan,
     const int64_t N = plan->N, I = plan->I, K = plan->K, M = plan->M, J = plan->J;
     if (N * I * J * K < 8192 || K > cvmgen_exact_depth_above(za != NULL ? za[0] : 0))
         return false;
-    const matmul_integer_Y_int8_int8_totals_call call = {plan, zb, Y_sums, Y, overflow};
+    const matmul_integer_Y_totals_call_int8_int8 call = {plan, zb, Y_sums, Y, overflow};
     const cvmgen_contraction nest = {
         .x_start = 0,
         .w_start = 0,
@@ -249,7 +190,7 @@ static bool matmul_integer_Y_int8_int8_by_tiles(const matmul_integer_plan *plan,
         .summed_count = 1,
         .summed = {{K, 1, J}},
     };
-    return cvmgen_contract(&nest, A, B, false, matmul_integer_Y_int8_int8_totals, &call, space);
+    return cvmgen_contract(&nest, A, B, false, matmul_integer_Y_totals_int8_int8, &call, space);
 }
 
 int onnx_matmul_integer_infer(const onnx_matmul_integer_args *args, cvmgen_error *error) {
@@ -298,7 +239,7 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
                 args->zb == NULL ? NULL : (const int8_t *)args->zb->data, Y_sums);
         }
         if (plan->types == matmul_integer_of_uint8_int8) {
-            const bool tiled = matmul_integer_Y_uint8_int8_by_tiles(
+            const bool tiled = matmul_integer_Y_by_tiles_uint8_int8(
                 plan, (cvmgen_factor){(const uint8_t *)args->A->data, false},
                 (cvmgen_factor){(const int8_t *)args->B->data, false},
                 args->za == NULL ? NULL : (const uint8_t *)args->za->data,
@@ -318,7 +259,7 @@ static int matmul_integer_run(const onnx_matmul_integer_args *args, matmul_integ
                                          args->zb == NULL ? NULL : (const uint8_t *)args->zb->data,
                                          Y_sums, (int32_t *)args->Y->data, &Y_overflow);
         } else {
-            const bool tiled = matmul_integer_Y_int8_int8_by_tiles(
+            const bool tiled = matmul_integer_Y_by_tiles_int8_int8(
                 plan, (cvmgen_factor){(const int8_t *)args->A->data, false},
                 (cvmgen_factor){(const int8_t *)args->B->data, false},
                 args->za == NULL ? NULL : (const int8_t *)args->za->data,
@@ -381,7 +322,7 @@ int onnx_matmul_integer_bind(const onnx_matmul_integer_args *args, uint64_t cons
     return CVMGEN_OK;
 }
 
-#else
+#elif SECTION == 1
 
 /* Kernels for one choice of element types. */
 
@@ -526,7 +467,51 @@ static void TYPED(matmul_integer_Y)(const matmul_integer_plan *plan,
     cvmgen_share(N * I * J, N * I * J >= 256, TYPED(matmul_integer_Y_part), &call);
 }
 
+#undef SECTION
 #undef TYPED
 #undef element_t
 #undef second_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(matmul_integer_Y_totals_call) {
+    const matmul_integer_plan *plan;
+    const int8_t *zb;
+    const int64_t *Y_sums;
+    int32_t *Y;
+    int64_t *overflow;
+} TYPED(matmul_integer_Y_totals_call);
+static void TYPED(matmul_integer_Y_totals)(const void *context, const cvmgen_totals *block) {
+    const TYPED(matmul_integer_Y_totals_call) *const call = context;
+    const matmul_integer_plan *const plan = call->plan;
+    const int8_t *restrict zb = call->zb;
+    const int64_t *restrict Y_sums = call->Y_sums;
+    int32_t *restrict Y = call->Y;
+    int64_t *const overflow = call->overflow;
+    /* matmul_integer line 7: Y[n, i, j] = sum[k < K]((A[n, i, k] - a0) * (B[(n if M != 1 else 0),
+       k, j] - b0)) where a0 = za[0] if present(za) else 0, b0 = zb[0] if present(zb) else 0 */
+    const int64_t I = plan->I, J = plan->J;
+    const int64_t n = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int64_t value = (int64_t)total - (zb != NULL ? zb[0] : 0) * Y_sums[n * I + i];
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                Y[(n * I + i) * J + j] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, (n * I + i) * J + j);
+            }
+        }
+    }
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
 #endif

@@ -241,53 +241,23 @@ static int qlinear_conv_prepare(const onnx_qlinear_conv_args *args, qlinear_conv
 #define greatest_element_t 127
 #include "qlinear_conv.c"
 
-typedef struct qlinear_conv_Y_uint8_int8_totals_call {
-    const qlinear_conv_plan *plan;
-    const float *sw;
-    const int32_t *B;
-    const int64_t *Y_sums;
-    uint8_t *Y;
-} qlinear_conv_Y_uint8_int8_totals_call;
-CVMGEN_FOR_AVX512
-static void qlinear_conv_Y_uint8_int8_totals(const void *context, const cvmgen_totals *block) {
-    const qlinear_conv_Y_uint8_int8_totals_call *const call = context;
-    const qlinear_conv_plan *const plan = call->plan;
-    const float *restrict sw = call->sw;
-    const int32_t *restrict B = call->B;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    uint8_t *restrict Y = call->Y;
-    /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
-       present(B) else 0))) * ratio[(oc if K != 1 else 0)]), zy, least(T), greatest(T)) where h =
-       y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[c < IC, i < KH, j < KW if 0 <= h < XH and
-       0 <= w < XW]( (X[n, (oc div OPG)*IC + c, h, w] - zx) * (W[oc, c, i, j] - zw)) */
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW, K = plan->K;
-    const int64_t zw = plan->zw, zy = plan->zy;
-    const double sx = plan->sx, sy = plan->sy;
-    const int64_t oc_outer = block->batch;
-    const int64_t n = block->row / (YH * YW);
-    const int64_t first = block->row % (YH * YW);
-    const int64_t count = block->rows;
-    for (int64_t column = 0; column < block->columns; ++column) {
-        const int64_t oc_inner = block->column + column;
-        const int64_t oc = oc_outer * OPG + oc_inner;
-        const int32_t *const totals = block->totals + column * block->step;
-        CVMGEN_APART
-        for (int64_t row = 0; row < count; ++row) {
-            const int64_t x = first + row;
-            const int32_t total = totals[row];
-            Y[(n * OC + oc) * YH * YW + x] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)((float)(double)((int64_t)total - zw
-                * Y_sums[(n * ((OC - 1) / OPG + 1) + oc / OPG) * YH * YW + x]
-                + (B != NULL ? B[oc] : 0))
-                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
-                255));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 3
+#define TYPED(name) name##_uint8_int8
+#define element_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
+#include "qlinear_conv.c"
+
+#define SECTION 3
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_conv.c"
 
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool qlinear_conv_Y_uint8_int8_by_tiles(const qlinear_conv_plan *plan, cvmgen_factor X,
+static bool qlinear_conv_Y_by_tiles_uint8_int8(const qlinear_conv_plan *plan, cvmgen_factor X,
                                                cvmgen_factor W, const float *sw,
                                                const int32_t *B, const int64_t *Y_sums,
                                                uint8_t *Y, cvmgen_workspace *space) {
@@ -298,7 +268,7 @@ static bool qlinear_conv_Y_uint8_int8_by_tiles(const qlinear_conv_plan *plan, cv
     if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0 || zx < 0 || zx > 255
         || IC * KH * KW > cvmgen_exact_depth_above(zx - 128))
         return false;
-    const qlinear_conv_Y_uint8_int8_totals_call call = {plan, sw, B, Y_sums, Y};
+    const qlinear_conv_Y_totals_call_uint8_int8 call = {plan, sw, B, Y_sums, Y};
     const cvmgen_contraction nest = {
         .x_start = -PL - PT * XW,
         .w_start = 0,
@@ -319,56 +289,11 @@ static bool qlinear_conv_Y_uint8_int8_by_tiles(const qlinear_conv_plan *plan, cv
         .summed_count = 3,
         .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
     };
-    return cvmgen_contract(&nest, X, W, true, qlinear_conv_Y_uint8_int8_totals, &call, space);
-}
-
-typedef struct qlinear_conv_Y_int8_int8_totals_call {
-    const qlinear_conv_plan *plan;
-    const float *sw;
-    const int32_t *B;
-    const int64_t *Y_sums;
-    int8_t *Y;
-} qlinear_conv_Y_int8_int8_totals_call;
-CVMGEN_FOR_AVX512
-static void qlinear_conv_Y_int8_int8_totals(const void *context, const cvmgen_totals *block) {
-    const qlinear_conv_Y_int8_int8_totals_call *const call = context;
-    const qlinear_conv_plan *const plan = call->plan;
-    const float *restrict sw = call->sw;
-    const int32_t *restrict B = call->B;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int8_t *restrict Y = call->Y;
-    /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
-       present(B) else 0))) * ratio[(oc if K != 1 else 0)]), zy, least(T), greatest(T)) where h =
-       y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[c < IC, i < KH, j < KW if 0 <= h < XH and
-       0 <= w < XW]( (X[n, (oc div OPG)*IC + c, h, w] - zx) * (W[oc, c, i, j] - zw)) */
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW, K = plan->K;
-    const int64_t zw = plan->zw, zy = plan->zy;
-    const double sx = plan->sx, sy = plan->sy;
-    const int64_t oc_outer = block->batch;
-    const int64_t n = block->row / (YH * YW);
-    const int64_t first = block->row % (YH * YW);
-    const int64_t count = block->rows;
-    for (int64_t column = 0; column < block->columns; ++column) {
-        const int64_t oc_inner = block->column + column;
-        const int64_t oc = oc_outer * OPG + oc_inner;
-        const int32_t *const totals = block->totals + column * block->step;
-        CVMGEN_APART
-        for (int64_t row = 0; row < count; ++row) {
-            const int64_t x = first + row;
-            const int32_t total = totals[row];
-            Y[(n * OC + oc) * YH * YW + x] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)((float)(double)((int64_t)total - zw
-                * Y_sums[(n * ((OC - 1) / OPG + 1) + oc / OPG) * YH * YW + x]
-                + (B != NULL ? B[oc] : 0))
-                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
-                127));
-        }
-    }
+    return cvmgen_contract(&nest, X, W, true, qlinear_conv_Y_totals_uint8_int8, &call, space);
 }
 
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool qlinear_conv_Y_int8_int8_by_tiles(const qlinear_conv_plan *plan, cvmgen_factor X,
+static bool qlinear_conv_Y_by_tiles_int8_int8(const qlinear_conv_plan *plan, cvmgen_factor X,
                                               cvmgen_factor W, const float *sw,
                                               const int32_t *B, const int64_t *Y_sums,
                                               int8_t *Y, cvmgen_workspace *space) {
@@ -379,7 +304,7 @@ static bool qlinear_conv_Y_int8_int8_by_tiles(const qlinear_conv_plan *plan, cvm
     if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0 || zx < -128 || zx > 127
         || IC * KH * KW > cvmgen_exact_depth_above(zx))
         return false;
-    const qlinear_conv_Y_int8_int8_totals_call call = {plan, sw, B, Y_sums, Y};
+    const qlinear_conv_Y_totals_call_int8_int8 call = {plan, sw, B, Y_sums, Y};
     const cvmgen_contraction nest = {
         .x_start = -PL - PT * XW,
         .w_start = 0,
@@ -399,7 +324,7 @@ static bool qlinear_conv_Y_int8_int8_by_tiles(const qlinear_conv_plan *plan, cvm
         .summed_count = 3,
         .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
     };
-    return cvmgen_contract(&nest, X, W, true, qlinear_conv_Y_int8_int8_totals, &call, space);
+    return cvmgen_contract(&nest, X, W, true, qlinear_conv_Y_totals_int8_int8, &call, space);
 }
 
 int onnx_qlinear_conv_infer(const onnx_qlinear_conv_args *args, cvmgen_error *error) {
@@ -437,7 +362,7 @@ static int qlinear_conv_run(const onnx_qlinear_conv_args *args, qlinear_conv_pla
             qlinear_conv_Y_sums_int8(plan, (const int8_t *)args->X->data, Y_sums);
         }
         if (plan->types == qlinear_conv_of_uint8_int8) {
-            const bool tiled = qlinear_conv_Y_uint8_int8_by_tiles(
+            const bool tiled = qlinear_conv_Y_by_tiles_uint8_int8(
                 plan, (cvmgen_factor){(const uint8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false},
                 (const float *)args->sw->data,
@@ -457,7 +382,7 @@ static int qlinear_conv_run(const onnx_qlinear_conv_args *args, qlinear_conv_pla
                                        args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                        Y_sums, (uint8_t *)args->Y->data);
         } else {
-            const bool tiled = qlinear_conv_Y_int8_int8_by_tiles(
+            const bool tiled = qlinear_conv_Y_by_tiles_int8_int8(
                 plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false},
                 (const float *)args->sw->data,
@@ -749,6 +674,60 @@ static void TYPED(qlinear_conv_Y)(const qlinear_conv_plan *plan, const element_t
 #undef TYPED
 #undef element_t
 #undef second_t
+#undef least_element_t
+#undef greatest_element_t
+#elif SECTION == 3
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(qlinear_conv_Y_totals_call) {
+    const qlinear_conv_plan *plan;
+    const float *sw;
+    const int32_t *B;
+    const int64_t *Y_sums;
+    element_t *Y;
+} TYPED(qlinear_conv_Y_totals_call);
+CVMGEN_FOR_AVX512
+static void TYPED(qlinear_conv_Y_totals)(const void *context, const cvmgen_totals *block) {
+    const TYPED(qlinear_conv_Y_totals_call) *const call = context;
+    const qlinear_conv_plan *const plan = call->plan;
+    const float *restrict sw = call->sw;
+    const int32_t *restrict B = call->B;
+    const int64_t *restrict Y_sums = call->Y_sums;
+    element_t *restrict Y = call->Y;
+    /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
+       present(B) else 0))) * ratio[(oc if K != 1 else 0)]), zy, least(T), greatest(T)) where h =
+       y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[c < IC, i < KH, j < KW if 0 <= h < XH and
+       0 <= w < XW]( (X[n, (oc div OPG)*IC + c, h, w] - zx) * (W[oc, c, i, j] - zw)) */
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW, K = plan->K;
+    const int64_t zw = plan->zw, zy = plan->zy;
+    const double sx = plan->sx, sy = plan->sy;
+    const int64_t oc_outer = block->batch;
+    const int64_t n = block->row / (YH * YW);
+    const int64_t first = block->row % (YH * YW);
+    const int64_t count = block->rows;
+    for (int64_t column = 0; column < block->columns; ++column) {
+        const int64_t oc_inner = block->column + column;
+        const int64_t oc = oc_outer * OPG + oc_inner;
+        const int32_t *const totals = block->totals + column * block->step;
+        CVMGEN_APART
+        for (int64_t row = 0; row < count; ++row) {
+            const int64_t x = first + row;
+            const int32_t total = totals[row];
+            Y[(n * OC + oc) * YH * YW + x] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)((float)(double)((int64_t)total - zw
+                * Y_sums[(n * ((OC - 1) / OPG + 1) + oc / OPG) * YH * YW + x]
+                + (B != NULL ? B[oc] : 0))
+                * (float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy))) + (double)zy),
+                greatest_element_t));
+        }
+    }
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
 #undef least_element_t
 #undef greatest_element_t
 #endif

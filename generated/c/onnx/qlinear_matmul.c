@@ -174,49 +174,23 @@ static int qlinear_matmul_prepare(const onnx_qlinear_matmul_args *args,
 #define greatest_element_t 127
 #include "qlinear_matmul.c"
 
-typedef struct qlinear_matmul_Y_uint8_int8_totals_call {
-    const qlinear_matmul_plan *plan;
-    const float *sb;
-    const int32_t *C;
-    const int64_t *Y_sums;
-    uint8_t *Y;
-} qlinear_matmul_Y_uint8_int8_totals_call;
-CVMGEN_FOR_AVX512
-static void qlinear_matmul_Y_uint8_int8_totals(const void *context,
-                                               const cvmgen_totals *block) {
-    const qlinear_matmul_Y_uint8_int8_totals_call *const call = context;
-    const qlinear_matmul_plan *const plan = call->plan;
-    const float *restrict sb = call->sb;
-    const int32_t *restrict C = call->C;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    uint8_t *restrict Y = call->Y;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
-       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
-       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
-    const int64_t I = plan->I, J = plan->J, L = plan->L, zb = plan->zb, zy = plan->zy;
-    const double sa = plan->sa, sy = plan->sy;
-    const int64_t n = block->batch;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t i = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        CVMGEN_APART
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t j = first + column;
-            const int32_t total = totals[column];
-            Y[(n * I + i) * J + j] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)((float)(double)((int64_t)total - zb * Y_sums[n * I + i]
-                + (C != NULL ? C[j] : 0))
-                * (float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy))) + (double)zy),
-                255));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 3
+#define TYPED(name) name##_uint8_int8
+#define element_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
+#include "qlinear_matmul.c"
+
+#define SECTION 3
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_matmul.c"
 
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool qlinear_matmul_Y_uint8_int8_by_tiles(const qlinear_matmul_plan *plan,
+static bool qlinear_matmul_Y_by_tiles_uint8_int8(const qlinear_matmul_plan *plan,
                                                  cvmgen_factor A, cvmgen_factor B,
                                                  const float *sb, const int32_t *C,
                                                  const int64_t *Y_sums, uint8_t *Y,
@@ -224,7 +198,7 @@ static bool qlinear_matmul_Y_uint8_int8_by_tiles(const qlinear_matmul_plan *plan
     const int64_t N = plan->N, I = plan->I, K = plan->K, M = plan->M, J = plan->J;
     const int64_t za = plan->za;
     if (N * I * J * K < 8192 || K > cvmgen_exact_depth_above(za - 128)) return false;
-    const qlinear_matmul_Y_uint8_int8_totals_call call = {plan, sb, C, Y_sums, Y};
+    const qlinear_matmul_Y_totals_call_uint8_int8 call = {plan, sb, C, Y_sums, Y};
     const cvmgen_contraction nest = {
         .x_start = 0,
         .w_start = 0,
@@ -243,52 +217,12 @@ static bool qlinear_matmul_Y_uint8_int8_by_tiles(const qlinear_matmul_plan *plan
         .summed_count = 1,
         .summed = {{K, 1, J}},
     };
-    return cvmgen_contract(&nest, A, B, false, qlinear_matmul_Y_uint8_int8_totals, &call,
+    return cvmgen_contract(&nest, A, B, false, qlinear_matmul_Y_totals_uint8_int8, &call,
                            space);
 }
 
-typedef struct qlinear_matmul_Y_int8_int8_totals_call {
-    const qlinear_matmul_plan *plan;
-    const float *sb;
-    const int32_t *C;
-    const int64_t *Y_sums;
-    int8_t *Y;
-} qlinear_matmul_Y_int8_int8_totals_call;
-CVMGEN_FOR_AVX512
-static void qlinear_matmul_Y_int8_int8_totals(const void *context, const cvmgen_totals *block) {
-    const qlinear_matmul_Y_int8_int8_totals_call *const call = context;
-    const qlinear_matmul_plan *const plan = call->plan;
-    const float *restrict sb = call->sb;
-    const int32_t *restrict C = call->C;
-    const int64_t *restrict Y_sums = call->Y_sums;
-    int8_t *restrict Y = call->Y;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
-       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
-       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
-    const int64_t I = plan->I, J = plan->J, L = plan->L, zb = plan->zb, zy = plan->zy;
-    const double sa = plan->sa, sy = plan->sy;
-    const int64_t n = block->batch;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t i = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        CVMGEN_APART
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t j = first + column;
-            const int32_t total = totals[column];
-            Y[(n * I + i) * J + j] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                (double)((float)(double)((int64_t)total - zb * Y_sums[n * I + i]
-                + (C != NULL ? C[j] : 0))
-                * (float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy))) + (double)zy),
-                127));
-        }
-    }
-}
-
 /* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool qlinear_matmul_Y_int8_int8_by_tiles(const qlinear_matmul_plan *plan,
+static bool qlinear_matmul_Y_by_tiles_int8_int8(const qlinear_matmul_plan *plan,
                                                 cvmgen_factor A, cvmgen_factor B,
                                                 const float *sb, const int32_t *C,
                                                 const int64_t *Y_sums, int8_t *Y,
@@ -296,7 +230,7 @@ static bool qlinear_matmul_Y_int8_int8_by_tiles(const qlinear_matmul_plan *plan,
     const int64_t N = plan->N, I = plan->I, K = plan->K, M = plan->M, J = plan->J;
     const int64_t za = plan->za;
     if (N * I * J * K < 8192 || K > cvmgen_exact_depth_above(za)) return false;
-    const qlinear_matmul_Y_int8_int8_totals_call call = {plan, sb, C, Y_sums, Y};
+    const qlinear_matmul_Y_totals_call_int8_int8 call = {plan, sb, C, Y_sums, Y};
     const cvmgen_contraction nest = {
         .x_start = 0,
         .w_start = 0,
@@ -314,7 +248,7 @@ static bool qlinear_matmul_Y_int8_int8_by_tiles(const qlinear_matmul_plan *plan,
         .summed_count = 1,
         .summed = {{K, 1, J}},
     };
-    return cvmgen_contract(&nest, A, B, false, qlinear_matmul_Y_int8_int8_totals, &call, space);
+    return cvmgen_contract(&nest, A, B, false, qlinear_matmul_Y_totals_int8_int8, &call, space);
 }
 
 int onnx_qlinear_matmul_infer(const onnx_qlinear_matmul_args *args, cvmgen_error *error) {
@@ -352,7 +286,7 @@ static int qlinear_matmul_run(const onnx_qlinear_matmul_args *args, qlinear_matm
             qlinear_matmul_Y_sums_int8(plan, (const int8_t *)args->A->data, Y_sums);
         }
         if (plan->types == qlinear_matmul_of_uint8_int8) {
-            const bool tiled = qlinear_matmul_Y_uint8_int8_by_tiles(
+            const bool tiled = qlinear_matmul_Y_by_tiles_uint8_int8(
                 plan, (cvmgen_factor){(const uint8_t *)args->A->data, false},
                 (cvmgen_factor){(const int8_t *)args->B->data, false},
                 (const float *)args->sb->data,
@@ -372,7 +306,7 @@ static int qlinear_matmul_run(const onnx_qlinear_matmul_args *args, qlinear_matm
                                          args->C == NULL ? NULL : (const int32_t *)args->C->data,
                                          Y_sums, (uint8_t *)args->Y->data);
         } else {
-            const bool tiled = qlinear_matmul_Y_int8_int8_by_tiles(
+            const bool tiled = qlinear_matmul_Y_by_tiles_int8_int8(
                 plan, (cvmgen_factor){(const int8_t *)args->A->data, false},
                 (cvmgen_factor){(const int8_t *)args->B->data, false},
                 (const float *)args->sb->data,
@@ -535,6 +469,55 @@ static void TYPED(qlinear_matmul_Y)(const qlinear_matmul_plan *plan,
 #undef TYPED
 #undef element_t
 #undef second_t
+#undef least_element_t
+#undef greatest_element_t
+#elif SECTION == 3
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(qlinear_matmul_Y_totals_call) {
+    const qlinear_matmul_plan *plan;
+    const float *sb;
+    const int32_t *C;
+    const int64_t *Y_sums;
+    element_t *Y;
+} TYPED(qlinear_matmul_Y_totals_call);
+CVMGEN_FOR_AVX512
+static void TYPED(qlinear_matmul_Y_totals)(const void *context, const cvmgen_totals *block) {
+    const TYPED(qlinear_matmul_Y_totals_call) *const call = context;
+    const qlinear_matmul_plan *const plan = call->plan;
+    const float *restrict sb = call->sb;
+    const int32_t *restrict C = call->C;
+    const int64_t *restrict Y_sums = call->Y_sums;
+    element_t *restrict Y = call->Y;
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    const int64_t I = plan->I, J = plan->J, L = plan->L, zb = plan->zb, zy = plan->zy;
+    const double sa = plan->sa, sy = plan->sy;
+    const int64_t n = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        CVMGEN_APART
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
+            const int32_t total = totals[column];
+            Y[(n * I + i) * J + j] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)((float)(double)((int64_t)total - zb * Y_sums[n * I + i]
+                + (C != NULL ? C[j] : 0))
+                * (float)((double)(float)(sa * (double)sb[L != 1 ? j : 0]) / sy))) + (double)zy),
+                greatest_element_t));
+        }
+    }
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
 #undef least_element_t
 #undef greatest_element_t
 #endif

@@ -136,6 +136,19 @@ static void svdf_state_total(const svdf_state_plan *plan, const int8_t *restrict
     cvmgen_share(N * F, N * F >= 256, svdf_state_total_part, &call);
 }
 
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "svdf_state.c"
+
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#define least_element_t (-32768)
+#define greatest_element_t 32767
+#include "svdf_state.c"
+
 typedef struct svdf_state_total_totals_call {
     const svdf_state_plan *plan;
     int64_t *total;
@@ -185,19 +198,6 @@ static bool svdf_state_total_by_tiles(const svdf_state_plan *plan, cvmgen_factor
     };
     return cvmgen_contract(&nest, X, W, false, svdf_state_total_totals, &call, space);
 }
-
-/* The kernels at the end of this file, which includes itself for each choice of types. */
-#define TYPED(name) name##_int8
-#define element_t int8_t
-#define least_element_t (-128)
-#define greatest_element_t 127
-#include "svdf_state.c"
-
-#define TYPED(name) name##_int16
-#define element_t int16_t
-#define least_element_t (-32768)
-#define greatest_element_t 32767
-#include "svdf_state.c"
 
 int tflite_svdf_state_infer(const tflite_svdf_state_args *args, cvmgen_error *error) {
     svdf_state_plan plan;

@@ -285,85 +285,6 @@ static void conv2d_output_int8_int8_int32(const conv2d_plan *plan, const int8_t 
                  conv2d_output_part_int8_int8_int32, &call);
 }
 
-typedef struct conv2d_output_int8_int8_int32_totals_call {
-    const conv2d_plan *plan;
-    const int32_t *bias;
-    const int8_t *weight_zp;
-    const int64_t *output_sums;
-    int32_t *output;
-    int64_t *overflow;
-} conv2d_output_int8_int8_int32_totals_call;
-static void conv2d_output_int8_int8_int32_totals(const void *context,
-                                                 const cvmgen_totals *block) {
-    const conv2d_output_int8_int8_int32_totals_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict bias = call->bias;
-    const int8_t *restrict weight_zp = call->weight_zp;
-    const int64_t *restrict output_sums = call->output_sums;
-    int32_t *restrict output = call->output;
-    int64_t *const overflow = call->overflow;
-    /* conv2d line 20: output[n, oy, ox, oc] = bias[(0 if BC == 1 else oc)] + sum[ky < KH, kx < KW,
-       ic < IC if 0 <= y < IH and 0 <= x < IW]( (input[n, y, x, ic] - input_zp[0]) * (weight[oc, ky,
-       kx, ic] - weight_zp[0])) where y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
-    const int64_t OC = plan->OC, BC = plan->BC;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t ox = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t oc = first + column;
-            const uint64_t total = (uint64_t)totals[column];
-            const int64_t value = bias[BC == 1 ? 0 : oc]
-                + ((int64_t)total - weight_zp[0] * output_sums[ox]);
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                output[ox * OC + oc] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, ox * OC + oc);
-            }
-        }
-    }
-}
-
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool conv2d_output_int8_int8_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor input,
-                                                   cvmgen_factor weight, const int32_t *bias,
-                                                   const int8_t *input_zp,
-                                                   const int8_t *weight_zp,
-                                                   const int64_t *output_sums, int32_t *output,
-                                                   int64_t *overflow, cvmgen_workspace *space) {
-    const int64_t N = plan->N, IH = plan->IH, IW = plan->IW, IC = plan->IC, OC = plan->OC;
-    const int64_t KH = plan->KH, KW = plan->KW, top = plan->top, left = plan->left;
-    const int64_t sy = plan->sy, sx = plan->sx, dy = plan->dy, dx = plan->dx;
-    const int64_t output_extent_1 = plan->output_extent_1;
-    const int64_t output_extent_2 = plan->output_extent_2;
-    if (N * output_extent_1 * output_extent_2 * OC * KH * KW * IC < 8192 || input_zp[0] < -128
-        || input_zp[0] > 127 || KH * KW * IC > cvmgen_exact_depth_above(input_zp[0]))
-        return false;
-    const conv2d_output_int8_int8_int32_totals_call call = {plan, bias, weight_zp, output_sums,
-        output, overflow};
-    const cvmgen_contraction nest = {
-        .x_start = -IC * IW * top - IC * left,
-        .w_start = 0,
-        .x_count = N * IH * IW * IC,
-        .w_count = OC * KH * KW * IC,
-        .border = input_zp[0],
-        .zero = input_zp[0],
-        .row_group = N * output_extent_1 * output_extent_2,
-        .column_group = OC,
-        .line_count = 3,
-        .lines = {{N, 1, -1, 0, 0, N, IC * IH * IW, 0},
-                  {output_extent_1, sy, 0, dy, -top, IH, IC * IW, 0},
-                  {output_extent_2, sx, 1, dx, -left, IW, IC, 0}},
-        .column_count = 1,
-        .columns = {{OC, IC * KH * KW, 0}},
-        .summed_count = 3,
-        .summed = {{KH, 0, IC * KW}, {KW, 0, IC}, {IC, 1, 1}},
-    };
-    return cvmgen_contract(&nest, input, weight, false, conv2d_output_int8_int8_int32_totals,
-                           &call, space);
-}
-
 typedef struct conv2d_output_part_call_int16_int8_int64 {
     const conv2d_plan *plan;
     const int16_t *input;
@@ -449,6 +370,85 @@ static void conv2d_output_int16_int8_int64(const conv2d_plan *plan,
                  conv2d_output_part_int16_int8_int64, &call);
 }
 
+typedef struct conv2d_output_totals_call_int8_int8_int32 {
+    const conv2d_plan *plan;
+    const int32_t *bias;
+    const int8_t *weight_zp;
+    const int64_t *output_sums;
+    int32_t *output;
+    int64_t *overflow;
+} conv2d_output_totals_call_int8_int8_int32;
+static void conv2d_output_totals_int8_int8_int32(const void *context,
+                                                 const cvmgen_totals *block) {
+    const conv2d_output_totals_call_int8_int8_int32 *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const int32_t *restrict bias = call->bias;
+    const int8_t *restrict weight_zp = call->weight_zp;
+    const int64_t *restrict output_sums = call->output_sums;
+    int32_t *restrict output = call->output;
+    int64_t *const overflow = call->overflow;
+    /* conv2d line 20: output[n, oy, ox, oc] = bias[(0 if BC == 1 else oc)] + sum[ky < KH, kx < KW,
+       ic < IC if 0 <= y < IH and 0 <= x < IW]( (input[n, y, x, ic] - input_zp[0]) * (weight[oc, ky,
+       kx, ic] - weight_zp[0])) where y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
+    const int64_t OC = plan->OC, BC = plan->BC;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t ox = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t oc = first + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int64_t value = bias[BC == 1 ? 0 : oc]
+                + ((int64_t)total - weight_zp[0] * output_sums[ox]);
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                output[ox * OC + oc] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, ox * OC + oc);
+            }
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool conv2d_output_by_tiles_int8_int8_int32(const conv2d_plan *plan, cvmgen_factor input,
+                                                   cvmgen_factor weight, const int32_t *bias,
+                                                   const int8_t *input_zp,
+                                                   const int8_t *weight_zp,
+                                                   const int64_t *output_sums, int32_t *output,
+                                                   int64_t *overflow, cvmgen_workspace *space) {
+    const int64_t N = plan->N, IH = plan->IH, IW = plan->IW, IC = plan->IC, OC = plan->OC;
+    const int64_t KH = plan->KH, KW = plan->KW, top = plan->top, left = plan->left;
+    const int64_t sy = plan->sy, sx = plan->sx, dy = plan->dy, dx = plan->dx;
+    const int64_t output_extent_1 = plan->output_extent_1;
+    const int64_t output_extent_2 = plan->output_extent_2;
+    if (N * output_extent_1 * output_extent_2 * OC * KH * KW * IC < 8192 || input_zp[0] < -128
+        || input_zp[0] > 127 || KH * KW * IC > cvmgen_exact_depth_above(input_zp[0]))
+        return false;
+    const conv2d_output_totals_call_int8_int8_int32 call = {plan, bias, weight_zp, output_sums,
+        output, overflow};
+    const cvmgen_contraction nest = {
+        .x_start = -IC * IW * top - IC * left,
+        .w_start = 0,
+        .x_count = N * IH * IW * IC,
+        .w_count = OC * KH * KW * IC,
+        .border = input_zp[0],
+        .zero = input_zp[0],
+        .row_group = N * output_extent_1 * output_extent_2,
+        .column_group = OC,
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, IC * IH * IW, 0},
+                  {output_extent_1, sy, 0, dy, -top, IH, IC * IW, 0},
+                  {output_extent_2, sx, 1, dx, -left, IW, IC, 0}},
+        .column_count = 1,
+        .columns = {{OC, IC * KH * KW, 0}},
+        .summed_count = 3,
+        .summed = {{KH, 0, IC * KW}, {KW, 0, IC}, {IC, 1, 1}},
+    };
+    return cvmgen_contract(&nest, input, weight, false, conv2d_output_totals_int8_int8_int32,
+                           &call, space);
+}
+
 int tosa_conv2d_infer(const tosa_conv2d_args *args, cvmgen_error *error) {
     conv2d_plan plan;
     if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
@@ -512,7 +512,7 @@ static int conv2d_run(const tosa_conv2d_args *args, conv2d_plan *plan, cvmgen_wo
         }
         if (status == CVMGEN_OK) {
             if (plan->types == conv2d_of_int8_int8_int32) {
-                const bool tiled = conv2d_output_int8_int8_int32_by_tiles(
+                const bool tiled = conv2d_output_by_tiles_int8_int8_int32(
                     plan, (cvmgen_factor){(const int8_t *)args->input->data, false},
                     (cvmgen_factor){(const int8_t *)args->weight->data, false},
                     (const int32_t *)args->bias->data, (const int8_t *)args->input_zp->data,

@@ -454,93 +454,6 @@ static void depthwise_conv2d_output_int8_int8_int32(const depthwise_conv2d_plan 
     }
 }
 
-typedef struct depthwise_conv2d_output_int8_int8_int32_totals_call {
-    const depthwise_conv2d_plan *plan;
-    const int32_t *bias;
-    const int8_t *weight_zp;
-    const int64_t *output_sums;
-    int32_t *output;
-    int64_t *overflow;
-} depthwise_conv2d_output_int8_int8_int32_totals_call;
-static void depthwise_conv2d_output_int8_int8_int32_totals(const void *context,
-                                                           const cvmgen_totals *block) {
-    const depthwise_conv2d_output_int8_int8_int32_totals_call *const call = context;
-    const depthwise_conv2d_plan *const plan = call->plan;
-    const int32_t *restrict bias = call->bias;
-    const int8_t *restrict weight_zp = call->weight_zp;
-    const int64_t *restrict output_sums = call->output_sums;
-    int32_t *restrict output = call->output;
-    int64_t *const overflow = call->overflow;
-    /* depthwise_conv2d line 20: output[n, oy, ox, c*M + m] = bias[(0 if BC == 1 else c*M + m)] +
-       sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW]( (input[n, y, x, c] - input_zp[0]) *
-       (weight[ky, kx, c, m] - weight_zp[0])) forall n < N, oy < H div sy + 1, ox < W div sx + 1, c
-       < C, m < M where y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
-    const int64_t C = plan->C, M = plan->M, BC = plan->BC;
-    const int64_t c = block->batch;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t ox = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t m = first + column;
-            const uint64_t total = (uint64_t)totals[column];
-            const int64_t value = bias[BC == 1 ? 0 : c * M + m]
-                + ((int64_t)total - weight_zp[0] * output_sums[ox * C + c]);
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                output[ox * (C * M) + (c * M + m)] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, ox * (C * M) + (c * M + m));
-            }
-        }
-    }
-}
-
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool depthwise_conv2d_output_int8_int8_int32_by_tiles(const depthwise_conv2d_plan *plan,
-                                                             cvmgen_factor input,
-                                                             cvmgen_factor weight,
-                                                             const int32_t *bias,
-                                                             const int8_t *input_zp,
-                                                             const int8_t *weight_zp,
-                                                             const int64_t *output_sums,
-                                                             int32_t *output, int64_t *overflow,
-                                                             cvmgen_workspace *space) {
-    const int64_t N = plan->N, IH = plan->IH, IW = plan->IW, C = plan->C, KH = plan->KH;
-    const int64_t KW = plan->KW, M = plan->M, top = plan->top, left = plan->left;
-    const int64_t sy = plan->sy, sx = plan->sx, dy = plan->dy, dx = plan->dx;
-    const int64_t output_extent_1 = plan->output_extent_1;
-    const int64_t output_extent_2 = plan->output_extent_2;
-    if ((M == 1 && C >= 16) || N * output_extent_1 * output_extent_2 * C * KH * KW < 8192
-        || input_zp[0] < -128 || input_zp[0] > 127 || KH
-        * KW > cvmgen_exact_depth_above(input_zp[0]))
-        return false;
-    const depthwise_conv2d_output_int8_int8_int32_totals_call call = {plan, bias, weight_zp,
-        output_sums, output, overflow};
-    const cvmgen_contraction nest = {
-        .x_start = -C * IW * top - C * left,
-        .w_start = 0,
-        .x_count = N * IH * IW * C,
-        .w_count = KH * KW * C * M,
-        .border = input_zp[0],
-        .zero = input_zp[0],
-        .row_group = N * output_extent_1 * output_extent_2,
-        .column_group = M,
-        .batch_count = 1,
-        .batches = {{C, 1, M, 0}},
-        .line_count = 3,
-        .lines = {{N, 1, -1, 0, 0, N, C * IH * IW, 0},
-                  {output_extent_1, sy, 0, dy, -top, IH, C * IW, 0},
-                  {output_extent_2, sx, 1, dx, -left, IW, C, 0}},
-        .column_count = 1,
-        .columns = {{M, 1, 0}},
-        .summed_count = 2,
-        .summed = {{KH, 0, C * KW * M}, {KW, 0, C * M}},
-    };
-    return cvmgen_contract(&nest, input, weight, false,
-                           depthwise_conv2d_output_int8_int8_int32_totals, &call, space);
-}
-
 typedef struct depthwise_conv2d_output_part_call_int16_int8_int64 {
     const depthwise_conv2d_plan *plan;
     const int16_t *input;
@@ -626,6 +539,93 @@ static void depthwise_conv2d_output_int16_int8_int64(const depthwise_conv2d_plan
                  depthwise_conv2d_output_part_int16_int8_int64, &call);
 }
 
+typedef struct depthwise_conv2d_output_totals_call_int8_int8_int32 {
+    const depthwise_conv2d_plan *plan;
+    const int32_t *bias;
+    const int8_t *weight_zp;
+    const int64_t *output_sums;
+    int32_t *output;
+    int64_t *overflow;
+} depthwise_conv2d_output_totals_call_int8_int8_int32;
+static void depthwise_conv2d_output_totals_int8_int8_int32(const void *context,
+                                                           const cvmgen_totals *block) {
+    const depthwise_conv2d_output_totals_call_int8_int8_int32 *const call = context;
+    const depthwise_conv2d_plan *const plan = call->plan;
+    const int32_t *restrict bias = call->bias;
+    const int8_t *restrict weight_zp = call->weight_zp;
+    const int64_t *restrict output_sums = call->output_sums;
+    int32_t *restrict output = call->output;
+    int64_t *const overflow = call->overflow;
+    /* depthwise_conv2d line 20: output[n, oy, ox, c*M + m] = bias[(0 if BC == 1 else c*M + m)] +
+       sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW]( (input[n, y, x, c] - input_zp[0]) *
+       (weight[ky, kx, c, m] - weight_zp[0])) forall n < N, oy < H div sy + 1, ox < W div sx + 1, c
+       < C, m < M where y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
+    const int64_t C = plan->C, M = plan->M, BC = plan->BC;
+    const int64_t c = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t ox = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t m = first + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int64_t value = bias[BC == 1 ? 0 : c * M + m]
+                + ((int64_t)total - weight_zp[0] * output_sums[ox * C + c]);
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                output[ox * (C * M) + (c * M + m)] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, ox * (C * M) + (c * M + m));
+            }
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool depthwise_conv2d_output_by_tiles_int8_int8_int32(const depthwise_conv2d_plan *plan,
+                                                             cvmgen_factor input,
+                                                             cvmgen_factor weight,
+                                                             const int32_t *bias,
+                                                             const int8_t *input_zp,
+                                                             const int8_t *weight_zp,
+                                                             const int64_t *output_sums,
+                                                             int32_t *output, int64_t *overflow,
+                                                             cvmgen_workspace *space) {
+    const int64_t N = plan->N, IH = plan->IH, IW = plan->IW, C = plan->C, KH = plan->KH;
+    const int64_t KW = plan->KW, M = plan->M, top = plan->top, left = plan->left;
+    const int64_t sy = plan->sy, sx = plan->sx, dy = plan->dy, dx = plan->dx;
+    const int64_t output_extent_1 = plan->output_extent_1;
+    const int64_t output_extent_2 = plan->output_extent_2;
+    if ((M == 1 && C >= 16) || N * output_extent_1 * output_extent_2 * C * KH * KW < 8192
+        || input_zp[0] < -128 || input_zp[0] > 127 || KH
+        * KW > cvmgen_exact_depth_above(input_zp[0]))
+        return false;
+    const depthwise_conv2d_output_totals_call_int8_int8_int32 call = {plan, bias, weight_zp,
+        output_sums, output, overflow};
+    const cvmgen_contraction nest = {
+        .x_start = -C * IW * top - C * left,
+        .w_start = 0,
+        .x_count = N * IH * IW * C,
+        .w_count = KH * KW * C * M,
+        .border = input_zp[0],
+        .zero = input_zp[0],
+        .row_group = N * output_extent_1 * output_extent_2,
+        .column_group = M,
+        .batch_count = 1,
+        .batches = {{C, 1, M, 0}},
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, C * IH * IW, 0},
+                  {output_extent_1, sy, 0, dy, -top, IH, C * IW, 0},
+                  {output_extent_2, sx, 1, dx, -left, IW, C, 0}},
+        .column_count = 1,
+        .columns = {{M, 1, 0}},
+        .summed_count = 2,
+        .summed = {{KH, 0, C * KW * M}, {KW, 0, C * M}},
+    };
+    return cvmgen_contract(&nest, input, weight, false,
+                           depthwise_conv2d_output_totals_int8_int8_int32, &call, space);
+}
+
 int tosa_depthwise_conv2d_infer(const tosa_depthwise_conv2d_args *args, cvmgen_error *error) {
     depthwise_conv2d_plan plan;
     if (depthwise_conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
@@ -692,7 +692,7 @@ static int depthwise_conv2d_run(const tosa_depthwise_conv2d_args *args,
         }
         if (status == CVMGEN_OK) {
             if (plan->types == depthwise_conv2d_of_int8_int8_int32) {
-                const bool tiled = depthwise_conv2d_output_int8_int8_int32_by_tiles(
+                const bool tiled = depthwise_conv2d_output_by_tiles_int8_int8_int32(
                     plan, (cvmgen_factor){(const int8_t *)args->input->data, false},
                     (cvmgen_factor){(const int8_t *)args->weight->data, false},
                     (const int32_t *)args->bias->data, (const int8_t *)args->input_zp->data,

@@ -197,71 +197,6 @@ static void matmul_output_int8_int32(const matmul_plan *plan, const int8_t *rest
     cvmgen_share(N * H * W, N * H * W >= 256, matmul_output_part_int8_int32, &call);
 }
 
-typedef struct matmul_output_int8_int32_totals_call {
-    const matmul_plan *plan;
-    const int8_t *B_zp;
-    const int64_t *output_sums;
-    int32_t *output;
-    int64_t *overflow;
-} matmul_output_int8_int32_totals_call;
-static void matmul_output_int8_int32_totals(const void *context, const cvmgen_totals *block) {
-    const matmul_output_int8_int32_totals_call *const call = context;
-    const matmul_plan *const plan = call->plan;
-    const int8_t *restrict B_zp = call->B_zp;
-    const int64_t *restrict output_sums = call->output_sums;
-    int32_t *restrict output = call->output;
-    int64_t *const overflow = call->overflow;
-    /* matmul line 11: output[n, h, w] = sum[c < C]((A[n, h, c] - A_zp[0]) * (B[n, c, w] -
-       B_zp[0])) */
-    const int64_t H = plan->H, W = plan->W;
-    const int64_t n = block->batch;
-    const int64_t first = block->column;
-    const int64_t count = block->columns;
-    for (int64_t row = 0; row < block->rows; ++row) {
-        const int64_t h = block->row + row;
-        const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < count; ++column) {
-            const int64_t w = first + column;
-            const uint64_t total = (uint64_t)totals[column];
-            const int64_t value = (int64_t)total - B_zp[0] * output_sums[n * H + h];
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                output[(n * H + h) * W + w] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, (n * H + h) * W + w);
-            }
-        }
-    }
-}
-
-/* The nest by tiles of its totals; false if it is to be run as it stands. */
-static bool matmul_output_int8_int32_by_tiles(const matmul_plan *plan, cvmgen_factor A,
-                                              cvmgen_factor B, const int8_t *A_zp,
-                                              const int8_t *B_zp, const int64_t *output_sums,
-                                              int32_t *output, int64_t *overflow,
-                                              cvmgen_workspace *space) {
-    const int64_t N = plan->N, H = plan->H, C = plan->C, W = plan->W;
-    if (N * H * W * C < 8192 || C > cvmgen_exact_depth_above(A_zp[0])) return false;
-    const matmul_output_int8_int32_totals_call call = {plan, B_zp, output_sums, output, overflow};
-    const cvmgen_contraction nest = {
-        .x_start = 0,
-        .w_start = 0,
-        .x_count = N * H * C,
-        .w_count = N * C * W,
-        .zero = A_zp[0],
-        .row_group = H,
-        .column_group = W,
-        .batch_count = 1,
-        .batches = {{N, C * H, C * W, 0}},
-        .line_count = 1,
-        .lines = {{H, 1, -1, 0, 0, H, C, 0}},
-        .column_count = 1,
-        .columns = {{W, 1, 0}},
-        .summed_count = 1,
-        .summed = {{C, 1, W}},
-    };
-    return cvmgen_contract(&nest, A, B, false, matmul_output_int8_int32_totals, &call, space);
-}
-
 typedef struct matmul_output_part_call_int16_int64 {
     const matmul_plan *plan;
     const int16_t *A;
@@ -450,6 +385,71 @@ static void matmul_output_int16_int64(const matmul_plan *plan, const int16_t *re
     }
 }
 
+typedef struct matmul_output_totals_call_int8_int32 {
+    const matmul_plan *plan;
+    const int8_t *B_zp;
+    const int64_t *output_sums;
+    int32_t *output;
+    int64_t *overflow;
+} matmul_output_totals_call_int8_int32;
+static void matmul_output_totals_int8_int32(const void *context, const cvmgen_totals *block) {
+    const matmul_output_totals_call_int8_int32 *const call = context;
+    const matmul_plan *const plan = call->plan;
+    const int8_t *restrict B_zp = call->B_zp;
+    const int64_t *restrict output_sums = call->output_sums;
+    int32_t *restrict output = call->output;
+    int64_t *const overflow = call->overflow;
+    /* matmul line 11: output[n, h, w] = sum[c < C]((A[n, h, c] - A_zp[0]) * (B[n, c, w] -
+       B_zp[0])) */
+    const int64_t H = plan->H, W = plan->W;
+    const int64_t n = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t h = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t w = first + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int64_t value = (int64_t)total - B_zp[0] * output_sums[n * H + h];
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                output[(n * H + h) * W + w] = (int32_t)value;
+            } else {
+                cvmgen_note_overflow(overflow, (n * H + h) * W + w);
+            }
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool matmul_output_by_tiles_int8_int32(const matmul_plan *plan, cvmgen_factor A,
+                                              cvmgen_factor B, const int8_t *A_zp,
+                                              const int8_t *B_zp, const int64_t *output_sums,
+                                              int32_t *output, int64_t *overflow,
+                                              cvmgen_workspace *space) {
+    const int64_t N = plan->N, H = plan->H, C = plan->C, W = plan->W;
+    if (N * H * W * C < 8192 || C > cvmgen_exact_depth_above(A_zp[0])) return false;
+    const matmul_output_totals_call_int8_int32 call = {plan, B_zp, output_sums, output, overflow};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = N * H * C,
+        .w_count = N * C * W,
+        .zero = A_zp[0],
+        .row_group = H,
+        .column_group = W,
+        .batch_count = 1,
+        .batches = {{N, C * H, C * W, 0}},
+        .line_count = 1,
+        .lines = {{H, 1, -1, 0, 0, H, C, 0}},
+        .column_count = 1,
+        .columns = {{W, 1, 0}},
+        .summed_count = 1,
+        .summed = {{C, 1, W}},
+    };
+    return cvmgen_contract(&nest, A, B, false, matmul_output_totals_int8_int32, &call, space);
+}
+
 int tosa_matmul_infer(const tosa_matmul_args *args, cvmgen_error *error) {
     matmul_plan plan;
     if (matmul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
@@ -520,7 +520,7 @@ static int matmul_run(const tosa_matmul_args *args, matmul_plan *plan, cvmgen_wo
         }
         if (status == CVMGEN_OK) {
             if (plan->types == matmul_of_int8_int32) {
-                const bool tiled = matmul_output_int8_int32_by_tiles(
+                const bool tiled = matmul_output_by_tiles_int8_int32(
                     plan, (cvmgen_factor){(const int8_t *)args->A->data, false},
                     (cvmgen_factor){(const int8_t *)args->B->data, false},
                     (const int8_t *)args->A_zp->data, (const int8_t *)args->B_zp->data, output_sums,
