@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, assert_never
 
 from cvmgen import reals
-from cvmgen.dtypes import DType
 from cvmgen.functions import (
     ARITHMETIC,
     FUNCTIONS,
@@ -29,8 +27,15 @@ from cvmgen.reference.failures import (
     entries_text,
     slot_values,
 )
-from cvmgen.reference.lets import LazyArgument, earlier, element, parameter
-from cvmgen.reference.tensor import Tensor
+from cvmgen.reference.lets import (
+    LazyArgument,
+    earlier,
+    element,
+    is_known,
+    once_a_point,
+    parameter,
+)
+from cvmgen.reference.tensor import Tensor, limit
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.source import Span
 from cvmgen.spec import nodes as n
@@ -47,6 +52,7 @@ class ExpressionCompiler(BinderCompiler):
         self.budget = budget
         self.bodies: dict[str, Closure] = {}
         self.compiled: dict[int, tuple[n.Expr | tuple[n.Slot, ...], Closure]] = {}
+        self.once: frozenset[str] = frozenset()  # definitions with one value at a point
 
     def value(self, expr: n.Expr, env: Env) -> Any:
         """The value of an expression; its closure is kept for the next time."""
@@ -390,16 +396,17 @@ class ExpressionCompiler(BinderCompiler):
         arguments = []
         for argument, (name, kind) in zip(expr.arguments, definition.parameters, strict=True):
             closure = self.sequence(argument) if kind.name == "list" else self.closure(argument)
-            arguments.append((name, closure))
+            at_once = strict or is_known(argument)
+            arguments.append((name, closure, at_once))
 
         def value(env: Env) -> Any:
-            inner = dict(env)
+            inner = env.copy()
             inner["$call"] = (expr, definition, env.get("$call"))
-            for name, argument in arguments:
-                inner[name] = argument(env) if strict else LazyArgument(argument, env)
+            for name, argument, at_once in arguments:
+                inner[name] = argument(env) if at_once else LazyArgument(argument, env)
             return self.body(definition)(inner)
 
-        return value
+        return once_a_point(expr.name, value) if expr.name in self.once else value
 
     def body(self, definition: Definition) -> Closure:
         if definition.name not in self.bodies:
@@ -481,19 +488,10 @@ class ExpressionCompiler(BinderCompiler):
 
         def value(env: Env) -> Any:
             try:
-                return row.exact(*(argument(env) for argument in arguments))
+                return row.exact(*[argument(env) for argument in arguments])
             except OutsideBox as error:
                 raise OutsideAccess(expr.span, str(error), env, expr.arguments) from None
             except (OutsideDomain, ValueError) as error:
                 raise FormulaError(expr.span, str(error), env, (expr,)) from None
 
         return value
-
-
-def limit(dtype: DType, end: str) -> int | float:
-    """The least or the greatest value of an element type, or what it is compared by."""
-    if end == "type":
-        return dtype.code
-    if dtype.kind == "real":
-        return -math.inf if end == "least" else math.inf
-    return dtype.low if end == "least" else dtype.high

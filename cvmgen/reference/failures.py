@@ -11,8 +11,10 @@ from cvmgen.spec import nodes as n
 # Names of the formula; "$tensor X" holds tensor X, "$out Y" an output's shape, "$given B" whether B
 # was given, "$word m" the word that attribute m was given (None: numbers, or nothing), "$call"
 # the definition being applied: (Apply node, Definition, the one around it), "$lists" the
-# selected lists that the call has made so far.
+# selected lists that the call has made so far, "$point" the parts of an equation that are known at
+# the point which is computed.
 Env = dict[str, Any]
+POINT = "$point"
 
 
 class FormulaError(Exception):

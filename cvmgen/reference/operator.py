@@ -21,6 +21,7 @@ from cvmgen.reals import STORED
 from cvmgen.reference.arguments import BoundArguments
 from cvmgen.reference.binders import BinderWalk, Closure
 from cvmgen.reference.failures import (
+    POINT,
     Budget,
     Env,
     FormulaError,
@@ -28,6 +29,7 @@ from cvmgen.reference.failures import (
     about_binders,
     slot_values,
 )
+from cvmgen.reference.lets import steady_parts
 from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
@@ -57,6 +59,7 @@ class Reference(BoundArguments):
     """
 
     tried_out = False
+    keeps_parts = True  # those that have one value at a point; who looks at each use does not
 
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         super().__init__(operator, budget)
@@ -281,6 +284,7 @@ class Reference(BoundArguments):
         before, outside = dict(env), list[int]()
         try:
             for _ in walk(env):
+                env[POINT] = {}
                 position = self.position(item, index_of(env), env, output, written)
                 try:
                     output.values[position] = value_of(env)
@@ -292,6 +296,7 @@ class Reference(BoundArguments):
                     point = {name: env[name] for name in bound}
                     env.clear()
                     env.update(before, **point)
+                env.pop(POINT, None)  # the walk goes on to another one
         except OutsideAccess:
             if self.tried_out:
                 raise
@@ -391,6 +396,7 @@ class Reference(BoundArguments):
         if id(item) not in self.equations:
             where = {each.name: each for each in item.where}
             compiler = self.compiles(self.compiler.definitions | where, self.compiler.budget)
+            compiler.once = steady_parts(item) if self.keeps_parts else frozenset()
             self.equations[id(item)] = (
                 compiler.walk(item.domain),
                 compiler.slots(item.slots),

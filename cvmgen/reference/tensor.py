@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Any
 
+from cvmgen.dtypes import DType
 from cvmgen.reals import STORED
 
 
@@ -63,3 +64,12 @@ def _nest(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
         return list(values) if shape else values[0]
     step = prod(shape[1:])
     return [_nest(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+def limit(dtype: DType, end: str) -> int | float:
+    """The least or the greatest value of an element type, or what it is compared by."""
+    if end == "type":
+        return dtype.code
+    if dtype.kind == "real":
+        return -inf if end == "least" else inf
+    return dtype.low if end == "least" else dtype.high

@@ -229,6 +229,8 @@ class TracedReference(Reference):
     """A reference that keeps, of each element of its outputs, what it reads and its formula in
     numbers, by the output's name and position."""
 
+    keeps_parts = False
+
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.trace = Trace()
         self.compiles = partial(TracingCompiler, self.trace)

@@ -429,6 +429,7 @@ class TermReference(Reference):
     """An operator as its formula defines it, on terms."""
 
     compiles = TermCompiler
+    keeps_parts = False
 
     def demand(self, item: f.Demand, env: Env) -> None:
         """The first point where a requirement does not hold ends the call: the others need not be
