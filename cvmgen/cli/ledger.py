@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -24,6 +24,7 @@ from cvmgen.spec.formula import Operator
 from cvmgen.verification.ledger import (
     LEDGER,
     PAGE,
+    PARTS,
     VERIFIED,
     Entries,
     Ledger,
@@ -39,9 +40,10 @@ from cvmgen.verification.ledger import (
     text_digests,
     worse,
 )
-from cvmgen.verification.ledger_check import failed_text, worse_text
+from cvmgen.verification.ledger_check import failed_text, stale_text, worse_text
 from cvmgen.verification.ledger_entries import (
     ALSO_TESTED,
+    PART_VERIFIERS,
     PROPERTIES,
     TRUSTED,
     VERIFIERS,
@@ -55,6 +57,15 @@ from cvmgen.verification.values import program
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A property of a target that is asked by itself, on so many calls."""
+
+    target: str
+    name: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """An operator to verify on a target, whose text has a digest."""
 
@@ -63,6 +74,8 @@ class Task:
     schedules: Schedules
     folder: Path
     text: str
+    part: Part | None = None  # asked alone
+    known: LedgerEntry = LedgerEntry({})
 
 
 WRITTEN_AFTER = 5.0  # seconds: what was found since then is lost with a run that is killed
@@ -86,7 +99,8 @@ class Book:
         new = {task.target: entry}
         if self.tests and not entry.failed:
             new |= {
-                each: tested(new.get(each, LedgerEntry({}))) for each in ALSO_TESTED[task.target]
+                each: tested(new.get(each, LedgerEntry({})), name)
+                for each, name in ALSO_TESTED[task.target].items()
             }
         name = task.operator.full_name
         self.found.setdefault(name, {}).update(new)
@@ -102,17 +116,30 @@ class Book:
 
 
 def update_ledger(
-    spec: Path, folder: Path, names: Sequence[str], *, accept: bool, as_json: bool
+    spec: Path,
+    folder: Path,
+    names: Sequence[str],
+    *,
+    accept: bool,
+    as_json: bool,
+    part: Part | None = None,
 ) -> Exit:
-    """Verify what is named, or else what the ledger of a folder says nothing of, and write it."""
+    """Verify what is named, or else what the ledger of a folder says nothing of, and write it; or
+    one part of that, for texts that the ledger knows."""
     with Progress(aloud=not as_json) as progress:
         operators = checked_operators(spec, progress, Strict())
         chosen = find_operators(operators, names)
         texts = up_to_date_texts(spec, folder, progress)
         earlier = read_ledger(folder)
         before: Entries = {} if earlier is None else earlier.entries
-        wanted = wanted_entries(before, texts, chosen)
+        if part is None:
+            wanted = wanted_entries(before, texts, chosen)
+        else:
+            wanted = wanted_parts(before, texts, chosen, part)
         tasks = tasks_of(wanted, operators, read_schedules(spec), folder, text_digests(texts))
+        if part is not None:
+            known = (before[each.operator.full_name][each.target] for each in tasks)
+            tasks = [replace(e, part=part, known=k) for e, k in zip(tasks, known, strict=True)]
         tasks.sort(key=lambda each: -seconds_of(before, each))  # the longest ones first
         if tasks:
             engines_needed()
@@ -150,9 +177,30 @@ def wanted_entries(before: Entries, texts: Texts, chosen: Sequence[Operator]) ->
     a run that was stopped goes on where it was."""
     if chosen:
         return [(each.full_name, target) for each in chosen for target in VERIFIED]
-    lost = {(operator, target) for operator, target, *_ in worse(before)}
+    lost = {(name, at) for name, at, what, _ in worse(before) if (at, what) not in PARTS}
     faults = {(operator, target) for operator, target, _ in failed(before)}
     return sorted({*stale(before, texts), *lost, *faults})
+
+
+def wanted_parts(
+    before: Entries, texts: Texts, chosen: Sequence[Operator], part: Part
+) -> list[Which]:
+    """What is named, or else what was not asked of the text of an entry, or was better before; an
+    entry of another text is renewed first."""
+    names = {each.full_name for each in chosen}
+    several = [
+        (operator, several[part.target], several[part.target].findings.get(part.name))
+        for operator, several in before.items()
+        if part.target in several and (operator in names or not names)
+    ]
+    left = {name for name, at in stale(before, texts) if at == part.target}
+    if lost := sorted(left & (names or left)):
+        raise UsageError(stale_text([(each, part.target) for each in lost]))
+    return [
+        (operator, part.target)
+        for operator, entry, found in several
+        if names or found is None or found.hash != entry.text or found.before is not None
+    ]
 
 
 def tasks_of(
@@ -198,9 +246,19 @@ def _verify(task: Task) -> LedgerEntry:
     """What is known of an operator on a target; where an engine fails, that it did: nobody else
     has to wait for that to be mended."""
     try:
+        if task.part is not None:
+            return verified_part(task, task.part)
         return VERIFIERS[task.target](task.operator, task.schedules, task.folder, task.text)
     except Exception as error:
         return failed_entry(error)
+
+
+def verified_part(task: Task, part: Part) -> LedgerEntry:
+    """The entry as it was, with what is found of a part."""
+    verify = PART_VERIFIERS[part.name]
+    found = verify(task.operator, task.schedules, task.folder, part.calls)
+    several = {**task.known.findings, part.name: replace(found, hash=task.text)}
+    return replace(task.known, findings=several)
 
 
 def has_tests(spec: Path) -> bool:

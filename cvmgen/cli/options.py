@@ -375,7 +375,8 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask all of that, of C and CUDA, and write what is known into ledger.json and "
         "ledger.md beside the generated files: of the operators that are named, or of those whose "
-        "text changed since",
+        "text changed since; but --actions, or --values --target cuda, only where they are given, "
+        "which then are asked alone",
     )
     made.add_argument(
         "--accept",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cvmgen.api.library import LANGUAGES
 from cvmgen.cli import completion
@@ -14,6 +15,9 @@ from cvmgen.cli.options import ARCHITECTURES
 from cvmgen.errors import Faults
 from cvmgen.paths import checkout, generated_folder, spec_folder
 from cvmgen.source import SpecError
+
+if TYPE_CHECKING:
+    from cvmgen.cli.ledger import Part
 
 
 def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
@@ -286,6 +290,23 @@ def on_terms(options: argparse.Namespace) -> bool:
     return options.values is not None or options.actions is not None
 
 
+def part_of_ledger(options: argparse.Namespace) -> Part | None:
+    """What --ledger asks alone, since it takes far longer: actions of C, or values of CUDA."""
+    from cvmgen.cli.ledger import Part
+
+    asked = options.actions is not None, options.values is not None, options.target
+    if not options.explain and asked == (False, False, "c"):
+        return None
+    if not options.explain and asked == (True, False, "c"):
+        return Part("c", "actions", options.actions)
+    if not options.explain and asked == (False, True, "cuda"):
+        return Part("cuda", "values", options.values)
+    raise UsageError(
+        "--ledger asks everything: --accept and --generated alone go with it; what it leaves out "
+        "--actions asks of C, and --values --target cuda"
+    )
+
+
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import ledger, threads, values, verify
 
@@ -306,8 +327,7 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             as_json=options.json,
         )
     if options.ledger:
-        if options.explain or on_terms(options) or options.target == "cuda":
-            raise UsageError("--ledger asks everything: --accept and --generated alone go with it")
+        part = part_of_ledger(options)
         folder = ledger.default_folder(options.spec, options.generated)
         return ledger.update_ledger(
             options.spec,
@@ -315,6 +335,7 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             options.operators,
             accept=options.accept,
             as_json=options.json,
+            part=part,
         )
     if options.actions is not None:
         if options.explain or options.values is not None or options.target == "cuda":

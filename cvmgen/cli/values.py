@@ -13,7 +13,7 @@ from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values.actions import Step, validated
+from cvmgen.verification.values.actions import Step, action_text, validated
 from cvmgen.verification.values.calls import given
 from cvmgen.verification.values.found import Difference, ValidatedCalls
 from cvmgen.verification.values.validate import Text, edge_cases, validate_edges
@@ -49,7 +49,7 @@ def verify_actions(
         for each in progress.over(chosen, lambda one: f"checking {one.full_name}"):
             cases = [case for case, _ in edge_cases(each, text, calls)]
             results += validated(each, schedules, folder, cases)
-    told = [{"action": _action_text(step), **_json_entry(result)} for step, result in results]
+    told = [{"action": action_text(step), **_json_entry(result)} for step, result in results]
     found = "".join(f"{line}\n" for each in results for line in _action_lines(*each))
     give(told, found, as_json=as_json)
     return Exit.WRONG if any(result.refuted for _, result in results) else Exit.OK
@@ -69,12 +69,8 @@ def _chosen(
     return chosen
 
 
-def _action_text(step: Step) -> str:
-    return f"{step.nest}: {step.action}" if step.action else "the nests as they are lowered"
-
-
 def _action_lines(step: Step, result: ValidatedCalls) -> Iterator[str]:
-    yield f"{result.operator:<34} {status_word(result):<9} {_action_text(step)}"
+    yield f"{result.operator:<34} {status_word(result):<9} {action_text(step)}"
     yield from _against(result)
 
 

@@ -31,6 +31,13 @@ REFUTED, OPEN, TESTED, VALIDATED, PROVED = STATUSES = (
     "proved",
 )
 
+VALUES, ACTIONS = "values", "actions"
+PARTS: Mapping[tuple[str, str], str] = {
+    ("c", ACTIONS): "--actions",
+    ("cuda", VALUES): "--values --target cuda",
+}
+"""What takes far longer than all the rest, by target and property: `--ledger` with this asks it.
+Its finding has the digest of the text that it is about, and is kept while that is the same."""
 Texts = Mapping[str, str | bytes]  # generated files by their names below the folder
 
 
@@ -208,12 +215,30 @@ def merged(before: Entries, found: Entries, gone: Iterable[Which], *, accept: bo
                     known or LedgerEntry({}), failed=entry.failed
                 )
                 continue
+            entry = _with_parts(target, entry, known, accept=accept)
             whole.setdefault(operator, {})[target] = _compared(entry, None if accept else known)
     return {
         name: {target: whole[name][target] for target in sorted(whole[name])}
         for name in sorted(whole)
         if any(target in VERIFIED for target in whole[name])
     }
+
+
+def _with_parts(
+    target: str, entry: LedgerEntry, known: LedgerEntry | None, *, accept: bool
+) -> LedgerEntry:
+    """With what was asked by itself, if it is of this very text; of another one it is open."""
+    found = dict(entry.findings)
+    for at, name in PARTS:
+        before = known.findings.get(name) if known is not None and at == target else None
+        asked = name in found and found[name].status != TESTED
+        if before is None or asked:
+            continue
+        if before.hash == entry.text:
+            found[name] = before
+        elif name not in found and not accept:
+            found[name] = Finding(OPEN, left=(Left("not asked of this text", 1),))
+    return replace(entry, findings=found)
 
 
 def _compared(entry: LedgerEntry, before: LedgerEntry | None) -> LedgerEntry:

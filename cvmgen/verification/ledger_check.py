@@ -9,6 +9,7 @@ from cvmgen.verification.ledger import (
     COMMAND,
     LEDGER,
     PAGE,
+    PARTS,
     Texts,
     Which,
     Worse,
@@ -67,9 +68,11 @@ def failed_text(operator: str, target: str, how: str) -> str:
 def worse_text(lost: Worse) -> str:
     """One line about what was better before."""
     operator, target, name, finding = lost
+    option = PARTS.get((target, name))
+    looked = f"`{COMMAND} {option} {operator}` looks again" if option else "mend it"
     return (
         f"{LEDGER}: {name} of {operator}, {target}, was {standing_text(finding.best)} and is "
-        f"{standing_text(finding.standing)}: mend it, or `{COMMAND} --accept {operator}`"
+        f"{standing_text(finding.standing)}: {looked}, or `{COMMAND} --accept {operator}`"
     )
 
 

@@ -15,11 +15,13 @@ from cvmgen.driver import mapped_kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.ledger import (
+    ACTIONS,
     OPEN,
     PROVED,
     REFUTED,
     TESTED,
     VALIDATED,
+    VALUES,
     Finding,
     LedgerEntry,
     Left,
@@ -32,16 +34,17 @@ from cvmgen.verification.threads import ThreadFindings as OfThreads
 from cvmgen.verification.threads import races
 from cvmgen.verification.threads_pairs import DEAD
 from cvmgen.verification.values import program
+from cvmgen.verification.values.actions import action_text, validated
 from cvmgen.verification.values.found import ValidatedCalls as OfValues
-from cvmgen.verification.values.validate import Text, validate_edges
+from cvmgen.verification.values.validate import Text, edge_cases, validate_edges
 from cvmgen.verification.verify import obligations
 
-VALUES = "values"
 BARRIERS, RACES = "barriers", "races"
 KINDS = {"barrier": BARRIERS, "race": RACES}
 PROPERTIES: Mapping[str, str] = {
     **OF_NESTS,
     VALUES: "each element of the result is what the formula says",
+    ACTIONS: "what each action of a schedule leaves computes what the formula says",
     BARRIERS: "all threads of a block come to a barrier if one does",
     RACES: "no two threads touch an element, one of them writing, with no barrier between",
 }
@@ -56,6 +59,7 @@ STANDS: Mapping[str, str] = {
     "once": "nothing checks it at run time; what is written last counts",
     "order": "nothing checks it at run time",
     VALUES: "nothing checks it at run time",
+    ACTIONS: "nothing checks it at run time; what all actions together leave is what values are of",
     BARRIERS: "`cuda-cpu` stops where only some threads of a block come to a barrier",
     RACES: "nothing checks it at run time",
 }
@@ -66,6 +70,7 @@ TESTS: Mapping[str, str] = {
         (VALUES, "written", "once", "order"),
         "random calls are compared with the exact evaluation of the formula",
     ),
+    ACTIONS: "invented schedules are compared with the exact evaluation of the formula",
     RACES: "`make sanitize` runs every operator on the CPU under a detector of races",
 }
 """What the project's tests do there, for its own operators."""
@@ -94,8 +99,11 @@ TRUSTED: Mapping[str, str] = {
     "hardware": "CUDA text runs on the CPU (`cuda-cpu`) in tests; it has not been run on a GPU",
     "callers": "that memory is as large as a call says",
 }
-ALSO_TESTED: Mapping[str, tuple[str, ...]] = {"c": ("numpy", "python"), "cuda": ("cuda",)}
-"""With an entry those of which tests alone say what the values are."""
+ALSO_TESTED: Mapping[str, Mapping[str, str]] = {
+    "c": {"c": ACTIONS, "numpy": VALUES, "python": VALUES},
+    "cuda": {"cuda": VALUES},
+}
+"""With an entry what tests alone say something of, by target, unless more is known."""
 CALLS = 24  # at the edges of schedules, of each operator
 MOST_SHOWN = 3
 LONGEST = 160  # characters of what is shown
@@ -112,9 +120,10 @@ def stands(*, tests: bool) -> dict[str, str]:
     }
 
 
-def tested(entry: LedgerEntry) -> LedgerEntry:
-    """With what the tests of conformance say of every operator of the project, on every target."""
-    return replace(entry, findings={**entry.findings, VALUES: Finding(TESTED)})
+def tested(entry: LedgerEntry, name: str) -> LedgerEntry:
+    """With what the tests say of a property of every operator of the project, if nothing else."""
+    found = entry.findings.get(name, Finding(TESTED))
+    return replace(entry, findings={**entry.findings, name: found})
 
 
 def entry_of_c(operator: Operator, schedules: Schedules, folder: Path, text: str) -> LedgerEntry:
@@ -144,6 +153,30 @@ def entry_of_cuda(operator: Operator, schedules: Schedules, folder: Path, text: 
     return LedgerEntry(findings, text, solver_versions(), seconds)
 
 
+def of_actions(operator: Operator, schedules: Schedules, folder: Path, calls: int) -> Finding:
+    """The C behind each action, beside the formula."""
+    cases = [case for case, _ in edge_cases(operator, Text(folder), calls)]
+    count, status, left = 0, VALIDATED, Reasons()
+    for step, found in validated(operator, schedules, folder, cases):
+        count += found.validated
+        if found.refuted:
+            status = REFUTED
+            left.add(f"{REFUTED}: not what the formula says", action_text(step))
+        elif not found.validated:
+            status = OPEN if status == VALIDATED else status
+            left.add(UNDECIDED, f"{action_text(step)}: {' '.join(found.open[:1])}")
+    return Finding(status, {"terms": count} if count else {}, left.all)
+
+
+def of_device(operator: Operator, schedules: Schedules, folder: Path, calls: int) -> Finding:
+    """CUDA text through its execution on the CPU."""
+    return of_values(validate_edges(operator, Text(folder, target="cuda"), calls))
+
+
+PART_VERIFIERS: Mapping[str, Callable[[Operator, Schedules, Path, int], Finding]] = {
+    ACTIONS: of_actions,
+    VALUES: of_device,
+}
 VERIFIERS: Mapping[str, Callable[[Operator, Schedules, Path, str], LedgerEntry]] = {
     "c": entry_of_c,
     "cuda": entry_of_cuda,

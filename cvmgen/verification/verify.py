@@ -93,11 +93,11 @@ class KernelProofs(PlaceProofs):
                         self.walk.stores.setdefault(name, []).extend(stored)
 
     def made_before(self, other: Kernel) -> bool:
-        """Whether a kernel for the same types makes a list that this one reads."""
+        """Whether a kernel for the same types of what it reads makes memory that this one reads."""
         own, its = self.kernel.subject, other.subject
-        lists = {each.name for each in self.kernels.program.scratch}
+        lists, read = {each.name for each in self.kernels.program.scratch}, uses(its.body).loaded
         made = lists & uses(its.body).stored & uses(own.body).loaded - uses(own.body).stored
-        inputs = [each.name for each in self.kernels.operator.inputs]
+        inputs = [each.name for each in self.kernels.operator.inputs if each.name in read]
         same_case = other.nest.case in (None, self.kernel.nest.case)
         alike = all(its.elements.get(name) == own.elements.get(name) for name in inputs)
         if not made or not alike or other.nest.each is not None or not same_case:

@@ -195,6 +195,8 @@ REFUSED = [
     (("--accept",), "--accept goes with --ledger"),
     (("--ledger", "--explain", "double"), "--ledger asks everything"),
     (("--ledger", "--values"), "--ledger asks everything"),
+    (("--ledger", "--target", "cuda"), "--ledger asks everything"),
+    (("--ledger", "--actions", "--target", "cuda"), "--ledger asks everything"),
 ]
 
 
@@ -229,3 +231,42 @@ def test_by_the_engines_themselves(verify: Command, build: Build, tmp_path: Path
     assert status["c"]["values"] == "validated"
     assert found["c"]["findings"]["values"]["calls"]
     assert found["c"]["engines"].keys() == {"clang", "cvc5", "z3"}
+
+
+PARTS = [
+    (("--actions", 1), ("c", "actions"), "toy.double, c, was validated and is"),
+    (("--values", 1, "--target", "cuda"), ("cuda", "values"), "toy.double, cuda, was validated"),
+]
+
+
+@needs_clang
+@pytest.mark.parametrize(("asked", "where", "told"), PARTS)
+def test_a_part_is_asked_by_itself_and_kept_while_its_text_is_the_same(
+    verify: Command,
+    build: Build,
+    engines: Engines,
+    spec: Path,
+    tmp_path: Path,
+    asked: tuple[object, ...],
+    where: tuple[str, str],
+    told: str,
+) -> None:
+    def found() -> str:
+        entries = json.loads((tmp_path / "generated/ledger.json").read_text())["entries"]
+        target, name = where
+        return str(entries["toy.double"][target]["findings"].get(name, {}).get("status"))
+
+    assert verify(*asked, "double").code == 2, "an entry of this text comes first"
+    verify()
+    assert verify(*asked, "double").code == 0
+    assert found() == "validated"
+    assert verify("double").code == 0
+    assert found() == "validated", "nothing is asked again of the same text"
+    assert build("--check").code == 0
+    edit(spec, "2 * X[d...]", "X[d...] + X[d...]")
+    build()
+    verify()
+    assert told in build("--check").err
+    assert verify(*asked, "double").code == 0
+    assert found() == "validated"
+    assert build("--check").code == 0

@@ -43,6 +43,10 @@ def steps(operator: Operator, schedules: Schedules) -> Iterator[Step]:
                 yield Step(nest.tensor, use.action.span.text, _emitted(kernels, schedules))
 
 
+def action_text(step: Step) -> str:
+    return f"{step.nest}: {step.action}" if step.action else "the nests as they are lowered"
+
+
 def subjects(subject: Subject, schedules: Schedules) -> list[Subject]:
     """A nest before its first action, and after each."""
     plan, first = schedules.chosen("c", subject)
