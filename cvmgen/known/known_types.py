@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from cvmgen import ranges
 from cvmgen.dtypes import MAX_SIZE, DType
 from cvmgen.functions import RELATIONS
 from cvmgen.ir import nodes as i
@@ -133,7 +134,8 @@ class KnownTyper(Typer):
     def cut(self, function: str, left: Typed, right: Typed) -> Typed:
         """The least or largest of two values; where one always is, that one."""
         if "f64" in (left[1], right[1]):
-            return i.Call(f"{function}_f64", (as_real(left), as_real(right))), "f64", None
+            found = ranges.extreme(function, map(self.real_range, (left, right)))
+            return i.Call(f"{function}_f64", (as_real(left), as_real(right))), "f64", found
         return self.needless(function, left, right) or self.extreme(function, [left, right])
 
     def needless(self, function: str, left: Typed, right: Typed) -> Typed | None:

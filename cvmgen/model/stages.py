@@ -75,6 +75,11 @@ def _outline(made: Staged, schedules: Schedules) -> Staged:
     return replace(made, steps=tuple(map(steps.outlined_step, told)))
 
 
+def _short(made: Staged, schedules: Schedules) -> Staged:
+    """Loops of vectors compute in 32 bits what has no more."""
+    return replace(made, steps=tuple(map(steps.shortened_step, made.steps)))
+
+
 def _map(made: Staged, schedules: Schedules) -> Staged:
     """Each step as kernels whose loops say which threads share their iterations."""
     told = followed(made.steps, lambda each: f"mapping {each.name}")
@@ -95,6 +100,7 @@ PASSES: Passes = (
     ("types", types),
     ("schedule", schedule),
     ("outline", _outline),
+    ("short", _short),
 )
 DEVICE_PASSES: Passes = (
     ("fuse", _fuse),

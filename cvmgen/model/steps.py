@@ -21,6 +21,8 @@ from cvmgen.schedule.legality import unsound
 from cvmgen.schedule.outline import OutlinedPart, Outliner, call_name, part_name, unsound_outlined
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
+from cvmgen.typing.short_integers import short_integers
+from cvmgen.typing.short_reals import short_reals
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,17 @@ def scheduled_step(step: KernelStep, schedules: Schedules) -> KernelStep:
 def outlined_step(step: KernelStep) -> KernelStep:
     outliner = Outliner(step.name, step.made.body, step.tensors, set(), lambda _: False, set())
     return replace(step, outlined=outliner.outlined(), parts=tuple(outliner.parts))
+
+
+def shortened_step(step: KernelStep) -> KernelStep:
+    """Loops of vectors compute in 32 bits what has no more."""
+    elements = step.made.elements
+
+    def short(body: i.Block, around: i.Block = ()) -> i.Block:
+        return short_integers(short_reals(body, elements), elements, {}, around)
+
+    parts = tuple(each.with_body(short(each.body, step.outlined)) for each in step.parts)
+    return replace(step, outlined=short(step.outlined), parts=parts)
 
 
 def unsound_step(step: KernelStep) -> Iterator[str]:

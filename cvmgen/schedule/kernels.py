@@ -204,7 +204,8 @@ def typed(program: i.Program) -> Kernels:
 def typed_kernel(program: i.Program, number: int, variant: Variant) -> Kernel:
     nest, dtypes = program.nests[number], storage_types(program, variant)
     dtypes = {**dtypes, **memory_types(program, nest, dtypes)}
-    body = short_reals(type_nest(program, nest, dtypes).body, dtypes)
+    elements = {name: dtype.machine for name, dtype in dtypes.items()}
+    body = short_reals(type_nest(program, nest, dtypes).body, elements)
     subject = Subject.of(program, nest, body, dtypes)
     name = f"{nest_name(program, number)}{variant.suffix}"
     return Kernel(name, number, nest, variant, body, subject)
@@ -311,10 +312,7 @@ def shortened_kernel(kernels: Kernels, kernel: Kernel) -> Kernel:
     known = host_before(kernels.program, kernels.program.nests[kernel.number]).ranges
     parts = []
     for each in kernel.parts:
-        (*_, loop) = short_integers(each.body, elements, known, kernel.outlined)
-        assert isinstance(loop, i.Loop)
-        inner = replace(loop, body=loop.body[len(each.indices) :])
-        parts.append(replace(each, loop=inner))
+        parts.append(each.with_body(short_integers(each.body, elements, known, kernel.outlined)))
     tiles = kernel.tiles
     if tiles is not None:
         totals = {tiles.own["totals"]: "i32"}

@@ -66,6 +66,12 @@ class OutlinedPart:
         loop = replace(self.loop, body=(*self.indices, *self.loop.body))
         return (*starts, *self.counts, loop)
 
+    def with_body(self, body: i.Block) -> OutlinedPart:
+        """The same with other statements in its loop, behind the indices."""
+        *_, loop = body
+        assert isinstance(loop, i.Loop)
+        return replace(self, loop=replace(loop, body=loop.body[len(self.indices) :]))
+
 
 def part_name(function: str) -> str:
     """The name of the function for a part of the first loops of a function."""

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import rebuild, replaced, walk
@@ -33,10 +32,10 @@ TO_INTEGERS = ("floor_f64", "ceil_f64", "trunc_f64", "roundeven_f64")
 SHORT, LONG = 24, 53  # digits of a number of 32 bits, and of 64
 
 
-def short_reals(body: i.Block, dtypes: Mapping[str, DType]) -> i.Block:
+def short_reals(body: i.Block, elements: Mapping[str, str]) -> i.Block:
     """A typed body with operations of 32 bits for those whose results are rounded to them, and with
-    locals of 32 bits for those that hold no other numbers."""
-    elements = {name: dtype.machine for name, dtype in dtypes.items()}
+    locals of 32 bits for those that hold no other numbers. `elements` are the machine types of
+    those of tensors."""
     while True:
         kinds = {each.name: each.type for each in nodes_in(body, i.Let)}
         reals = ShortReals(elements, kinds)
