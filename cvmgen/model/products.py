@@ -19,7 +19,7 @@ import numpy as np
 from cvmgen.analysis.sums_of_products import above_zero_point
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, has, names_in
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.known.constant_loops import single_statement_nest
 from cvmgen.known.linear import Linear, as_linear, linear_at_least_zero, linear_range
 from cvmgen.model.kernels import Loops, Model, ModelKernel, weight
@@ -74,11 +74,9 @@ def loop_ranges(loops: Loops) -> dict[str, Range]:
 
 
 def find_product(kernel: ModelKernel, model: Model) -> Product | None:
-    """The kernel as a product, where it is one. What is read in front of its sum may stand behind
-    it."""
-    before = tuple(
-        takewhile(lambda each: isinstance(each, i.Let) and has(each, i.Access), kernel.body)
-    )
+    """The kernel as a product, where it is one. Locals in front of its sum may stand behind it."""
+    locals_ = tuple(takewhile(lambda each: isinstance(each, i.Let), kernel.body))
+    before = locals_[:-1]
     match kernel.body[len(before) :]:
         case (i.Let(value=i.Const(value=0)) as total, (i.Loop() | i.If()) as nest, *after):
             after = [*before, *after]

@@ -121,8 +121,8 @@ static void t_1_DEPTHWISE_CONV_2D_t6_3_step(const int16_t *restrict t5,
                             if (0 <= x - 1 + j && x - 1 + j < 4) {
                                 CVMGEN_TOGETHER
                                 for (int64_t oc = 0; oc < 8; ++oc)
-                                    total[oc] += (t_0_CONV_2D_t3_3[32 * y + 32 * i + 8 * x + 8 * j
-                                        + oc - 40] - -128) * w4[24 * i + 8 * j + oc];
+                                    total[oc] += (int16_t)((t_0_CONV_2D_t3_3[32 * y + 32 * i + 8
+                                        * x + 8 * j + oc - 40] - -128) * w4[24 * i + 8 * j + oc]);
                             }
                         }
                     }
@@ -170,16 +170,16 @@ static void t_3_ADD_t10_step(const int16_t *restrict t8,
                 const int64_t x_2 = ((int64_t)(total + t8[oc]) * t_2_CONV_2D_t9[oc]
                     + 1073741824) >> 31;
                 const int32_t e = -shift;
-                const int64_t t_2_CONV_2D_t9_3 = cvmgen_max_i64(-128,
+                const int32_t t_2_CONV_2D_t9_3 = (int32_t)cvmgen_max_i64(-128,
                     cvmgen_min_i64(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + 7, 127));
-                const int64_t x_3 = ((int64_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc] - -128)
-                    * 1048576) * 2018634530 + 1073741824) >> 31;
-                const int64_t x_3_2 = ((t_2_CONV_2D_t9_3 - 7) * 1048576 * 1073741824
-                    + 1073741824) >> 31;
-                const int64_t x_2_2 = ((((x_3 + 2 - 0) >> 2) + x_3_2) * 1789569773
-                    + 1073741824) >> 31;
-                t_3_ADD_t10[32 * y + 8 * x + oc] = (int8_t)cvmgen_max_i64(-20,
-                    cvmgen_min_i64(((x_2_2 + 262144 - (x_2_2 < 0 ? 1 : 0)) >> 19) + -20, 127));
+                const int32_t x_3 = (int32_t)(((int64_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc]
+                    - -128) * 1048576) * 2018634530 + 1073741824) >> 31);
+                const int32_t x_3_2 = (int32_t)(((int64_t)((t_2_CONV_2D_t9_3 - 7) * 1048576)
+                    * 1073741824 + 1073741824) >> 31);
+                const int32_t x_2_2 = (int32_t)(((int64_t)(((x_3 + 2 - 0) >> 2) + x_3_2)
+                    * 1789569773 + 1073741824) >> 31);
+                t_3_ADD_t10[32 * y + 8 * x + oc] = (int8_t)cvmgen_max_i32(-20,
+                    cvmgen_min_i32(((x_2_2 + 262144 - (x_2_2 < 0 ? 1 : 0)) >> 19) + -20, 127));
             }
         }
     }
@@ -257,10 +257,10 @@ static void t_6_FULLY_CONNECTED_t16_3_step(const int8_t *restrict t14,
             * t14[j + 140] + (t_5_RESHAPE_t12[29] - -20) * t14[j + 145]
             + (t_5_RESHAPE_t12[30] - -20) * t14[j + 150] + (t_5_RESHAPE_t12[31] - -20)
             * t14[j + 155];
-        const int64_t x = ((int64_t)(total + t15[j]) * 1099511691 + 1073741824) >> 31;
+        const int32_t x = (int32_t)(((int64_t)(total + t15[j]) * 1099511691 + 1073741824) >> 31);
         const int32_t e = -shift;
-        t_6_FULLY_CONNECTED_t16_3[j] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(((x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e) + 4, 127));
+        t_6_FULLY_CONNECTED_t16_3[j] = (int8_t)cvmgen_max_i32(-128,
+            cvmgen_min_i32(((x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e) + 4, 127));
     }
 }
 

@@ -76,12 +76,13 @@ static void head1_step(const int8_t *restrict t10, const int8_t *restrict t11,
             * t10[j + 21] + (t_6_RESHAPE_t8[8] - 5) * t10[j + 24] + (t_6_RESHAPE_t8[9] - 5)
             * t10[j + 27] + (t_6_RESHAPE_t8[10] - 5) * t10[j + 30] + (t_6_RESHAPE_t8[11] - 5)
             * t10[j + 33];
-        const int64_t x = ((int64_t)(total + t11[j]) * 1374389580 + 1073741824) >> 31;
+        const int32_t x = (int32_t)(((int64_t)(total + t11[j]) * 1374389580 + 1073741824) >> 31);
         const int32_t e = -shift;
-        const int64_t t_7_FULLY_CONNECTED_scores_3 = cvmgen_max_i64(-128,
-            cvmgen_min_i64((x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e, 127));
-        const int64_t x_2 = (t_7_FULLY_CONNECTED_scores_3 * 2045222616 + 1073741824) >> 31;
-        const int64_t t_8_QUANTIZE_unsigned = x_2 + 130;
+        const int32_t t_7_FULLY_CONNECTED_scores_3 = cvmgen_max_i32(-128,
+            cvmgen_min_i32((x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e, 127));
+        const int32_t x_2 = (int32_t)(((int64_t)t_7_FULLY_CONNECTED_scores_3 * 2045222616
+            + 1073741824) >> 31);
+        const int32_t t_8_QUANTIZE_unsigned = x_2 + 130;
         head0[j] = (int8_t)t_7_FULLY_CONNECTED_scores_3;
         head1[j] = (uint8_t)t_8_QUANTIZE_unsigned;
     }
