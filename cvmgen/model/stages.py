@@ -77,7 +77,8 @@ def _outline(made: Staged, schedules: Schedules) -> Staged:
 
 def _short(made: Staged, schedules: Schedules) -> Staged:
     """Loops of vectors compute in 32 bits what has no more."""
-    return replace(made, steps=tuple(map(steps.shortened_step, made.steps)))
+    storage = made.placed.storage
+    return replace(made, steps=tuple(steps.shortened_step(each, storage) for each in made.steps))
 
 
 def _map(made: Staged, schedules: Schedules) -> Staged:

@@ -106,12 +106,19 @@ def outlined_step(step: KernelStep) -> KernelStep:
     return replace(step, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 
-def shortened_step(step: KernelStep) -> KernelStep:
+def shortened_step(step: KernelStep, storage: Storage) -> KernelStep:
     """Loops of vectors compute in 32 bits what has no more."""
     elements = step.made.elements
+    held = {
+        name: each.range
+        for name, each in storage.elements.items()
+        if each.dtype is None and each.bias == 0
+    }
 
     def short(body: i.Block, around: i.Block = ()) -> i.Block:
-        return short_integers(short_reals(body, elements), elements, {}, around)
+        arrays = {each.name: each.type for each in nodes_in((around, body), i.Array)}
+        known = {**elements, **arrays}
+        return short_integers(short_reals(body, known), known, {}, around, held)
 
     parts = tuple(each.with_body(short(each.body, step.outlined)) for each in step.parts)
     return replace(step, outlined=short(step.outlined), parts=parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from cvmgen import ranges
 from cvmgen.functions import RELATIONS
@@ -39,7 +40,7 @@ class RealCut:
 
 class IntegerRanges:
     """Intervals of expressions. `kinds` are the machine types of locals, `known` the ranges of
-    names; `changed` are the locals with several values."""
+    names, `held` those of the elements of tensors; `changed` are the locals with several values."""
 
     def __init__(
         self,
@@ -47,10 +48,11 @@ class IntegerRanges:
         kinds: Mapping[str, str],
         known: Mapping[str, Range],
         changed: frozenset[str],
+        held: Mapping[str, Range] = MappingProxyType({}),
     ) -> None:
         self.elements, self.kinds = elements, dict(kinds)
         self.types = Agreement(elements, kinds)  # of what stands there as yet
-        self.known, self.changed = dict(known), changed
+        self.known, self.changed, self.held = dict(known), changed, held
         self.made: set[str] = set()  # locals that are made of elements
         self.short: set[str] = set()  # those that have 32 bits by now
         self.by_case = False  # whether an exponent is one of its values
@@ -86,6 +88,8 @@ class IntegerRanges:
                 return Range(number, number)
             case i.Var(name=name):
                 return self.known.get(name)
+            case i.Load(tensor=tensor):
+                return self.held.get(tensor)
             case i.Convert(type="i64", operand=i.Convert(type="u64", operand=inner)) if (
                 self.types.type_of(inner) in SIGNED
             ):

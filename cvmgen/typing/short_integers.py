@@ -27,18 +27,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeVar
 
 from cvmgen import ranges
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import nodes_in, reassigned
-from cvmgen.ir.visit import with_operands
+from cvmgen.ir.uses import names_in, nodes_in, reassigned
+from cvmgen.ir.visit import substitute, with_operands
 from cvmgen.ranges import Range
 from cvmgen.typing.agreement import HOST, NUMBER
 from cvmgen.typing.integer_ranges import EXTREMES, MOST_SHIFT, SIGNED, IntegerRanges, real_cut
 from cvmgen.typing.machine_types import type_limits, unconverted
 from cvmgen.typing.short_reals import ShortReals
 
+Node = TypeVar("Node")
 INT32 = type_limits("i32")
 SMALL = ("i8", "i16", "u8", "u16", "i32")  # what C computes with in 32 bits
 WIDE = ("i64", HOST)
@@ -50,24 +53,28 @@ def short_integers(
     elements: Mapping[str, str],
     known: Mapping[str, Range | None],
     around: i.Block = (),
+    held: Mapping[str, Range] = MappingProxyType({}),
 ) -> i.Block:
     """A typed body whose loops of vectors compute in 32 bits what has them. `elements` are the
     machine types of those of tensors, `known` what values of the host can be; `around` are
-    statements that make other locals which it reads."""
+    statements that make other locals which it reads, `held` what elements are known to be."""
     lets = [*nodes_in((around, body), i.Let)]
     arrays = {each.name: each.type for each in nodes_in((around, body), i.Array)}
     kinds = {each.name: each.type for each in lets}
     ranges_of_host = {name: found for name, found in known.items() if found and name not in kinds}
-    counts = Counter(each.name for each in lets)
-    changed = reassigned((around, body)) | {name for name, count in counts.items() if count > 1}
-    outside = ShortIntegers({**elements, **arrays}, kinds, ranges_of_host, changed)
+    several = {name for name, count in Counter(each.name for each in lets).items() if count > 1}
+    differ = {name for name in several if len({e.type for e in lets if e.name == name}) > 1}
+    kinds = {name: kind for name, kind in kinds.items() if name not in differ}
+    changed = reassigned((around, body))
+    outside = ShortIntegers({**elements, **arrays}, kinds, ranges_of_host, changed, held)
     for each in lets:
-        outside.note(each)
+        if each.name not in several:
+            outside.note(each)
 
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or not statement.vector:
             return None
-        short = ShortIntegers(outside.elements, kinds, outside.known, changed)
+        short = ShortIntegers(outside.elements, kinds, outside.known, changed, held)
         return (replace(statement, body=short.block(statement.body)),)
 
     return rewritten(body, change)
@@ -97,23 +104,42 @@ class ShortIntegers(IntegerRanges):
             case i.Store(value=i.Convert(type=kind, operand=operand)) if kind in SMALL:
                 short = self.structural(operand) if self.of_elements(operand) else None
                 value = self.inner(operand) if short is None else short
-                plain = kind == "i32" and short is not None
-                return replace(statement, value=value if plain else i.Convert(kind, value))
+                value = value if kind == "i32" and short is not None else i.Convert(kind, value)
+                return replace(statement, target=self.widened(statement.target), value=value)
             case i.Store(target=target, value=i.Binary(op="+", left=left, right=term)) if (
                 left == target
             ):
                 narrow = self.types.type_of(left) == "i32"
                 term = self.small_product(term) if narrow else term
-                return replace(statement, value=i.Binary("+", left, term))
-            case i.Store(value=value):
-                return replace(statement, value=self.inner(value))
+                return self.widened(replace(statement, value=i.Binary("+", left, term)))
+            case i.Store(target=target, value=value):
+                return replace(statement, target=self.widened(target), value=self.inner(value))
             case i.Accumulate(name=name, op="+", value=term) if self.kinds.get(name) == "i32":
-                return replace(statement, value=self.small_product(term))
+                return self.widened(replace(statement, value=self.small_product(term)))
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 test = self.inner(condition)
                 return i.If(test, self.block(then), self.block(otherwise), statement.span)
+            case i.Let(name=name, value=value):
+                done = replace(statement, value=self.inner(value))
+                self.forget(name, statement.type)
+                return done
             case _:
-                return statement
+                return self.widened(statement)
+
+    def widened(self, node: Node) -> Node:
+        """What is not computed in 32 bits, with locals of these as wide as they were; a place that
+        is one of them stays it."""
+        if isinstance(node, i.Load) and isinstance(node.offset, i.Var):
+            return node
+        wide: dict[str, i.Expr] = {name: i.Convert("i64", i.Var(name)) for name in self.short}
+        return substitute(node, wide) if self.short & names_in(node) else node
+
+    def forget(self, name: str, kind: str) -> None:
+        """A local begins; another one of its name may stand in another branch."""
+        self.types.types[name] = self.kinds[name] = kind
+        self.known.pop(name, None)
+        self.short.discard(name)
+        self.made.discard(name)
 
     def note(self, statement: i.Let) -> None:
         """What a local outside of loops of vectors can be."""
@@ -125,6 +151,7 @@ class ShortIntegers(IntegerRanges):
     def let(self, statement: i.Let) -> i.Let:
         """A local of 32 bits where all that it can be has them."""
         name, value = statement.name, statement.value
+        self.forget(name, statement.type)
         if statement.type == "u64" and isinstance(value, i.Convert):
             value = i.Convert("i64", value)  # as it is read
         found = self.range_of(value)
@@ -346,7 +373,7 @@ class ShortIntegers(IntegerRanges):
             return value
         match value:
             case i.Load():
-                return value
+                return self.widened(value)
             case i.Var(name=name) if name in self.short:
                 return i.Convert("i64", value)
             case i.Convert(type="i64", operand=i.Var(name=name)) if name in self.short:
@@ -356,6 +383,8 @@ class ShortIntegers(IntegerRanges):
                 | i.Convert(type="f32" | "f64", operand=whole)
             ) if self.types.type_of(whole) in WIDE and (short := self.structural(whole)):
                 return i.Convert(value.type, short)
+            case i.Binary(op="+", left=left, right=right) if self.types.type_of(value) == "i32":
+                return i.Binary("+", self.term(left), self.term(right))
             case i.Binary(op="*", left=left, right=right) if self.is_wide_product(left, right):
                 first, second = self.structural(left), self.structural(right)
                 if first is not None and second is not None:
@@ -370,6 +399,11 @@ class ShortIntegers(IntegerRanges):
             case _:
                 pass
         return with_operands(value, self.inner)
+
+    def term(self, value: i.Expr) -> i.Expr:
+        """A term of a sum of 32 bits."""
+        small = self.small_product(value)
+        return self.inner(value) if small is value else small
 
     def is_wide_product(self, left: i.Expr, right: i.Expr) -> bool:
         """Whether the factors of a product of 64 bits have 32."""

@@ -105,7 +105,7 @@ static void qlinear_leaky_relu_Y_part_int8(const void *context, int64_t low, int
     const double sx = plan->sx, sy = plan->sy, alpha = plan->alpha;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d) {
-        const float x = (float)((double)(float)(double)(X[d] - zx) * sx);
+        const float x = (float)((double)(float)(X[d] - (int32_t)zx) * sx);
         Y[d] = (int8_t)cvmgen_max_i64(-128,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((x >= 0.0f
             ? (double)x : (double)(float)((double)x * alpha)) / sy)) + (double)zy), 127));
@@ -136,7 +136,7 @@ static void qlinear_leaky_relu_Y_part_uint8(const void *context, int64_t low, in
     const double sx = plan->sx, sy = plan->sy, alpha = plan->alpha;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d) {
-        const float x = (float)((double)(float)(double)(X[d] - zx) * sx);
+        const float x = (float)((double)(float)(X[d] - (int32_t)zx) * sx);
         Y[d] = (uint8_t)cvmgen_max_i64(0,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((x >= 0.0f
             ? (double)x : (double)(float)((double)x * alpha)) / sy)) + (double)zy), 255));

@@ -160,8 +160,8 @@ static void cumsum_Y_part(const void *context, int64_t low, int64_t high) {
                         (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sx, 30))) * (int32_t)mx
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sx, 31));
-                    total += (__int128)((x_3 + ((int64_t)(1u << e_2_2) >> 1)
-                        - (x_3 < 0 && e_2_2 > 0 ? 1 : 0)) >> e_2_2);
+                    total += (__int128)(((int64_t)x_3 + ((int64_t)(1u << e_2_2) >> 1)
+                        - ((int64_t)x_3 < 0 && e_2_2 > 0 ? 1 : 0)) >> e_2_2);
                 }
             }
             const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,

@@ -109,14 +109,15 @@ static void hard_swish_Y(const hard_swish_plan *plan, const int8_t *restrict X,
         if (relu_s > 0) {
             chosen = cvmgen_max_i64(-32768,
                 cvmgen_min_i64(cvmgen_min_i64((cvmgen_max_i64(-32768,
-                cvmgen_min_i64(fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767)) * relu_m
-                + 16384) >> 15, 32767) * 2, 32767));
+                cvmgen_min_i64((int64_t)fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767))
+                * relu_m + 16384) >> 15, 32767) * 2, 32767));
         } else {
             const int32_t x = cvmgen_min_i32((cvmgen_max_i32(-32768,
                 cvmgen_min_i32(fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767))
                 * (int32_t)relu_m + 16384) >> 15, 32767);
             const int64_t e = -relu_s;
-            chosen = (x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e;
+            chosen = ((int64_t)x + ((int64_t)(1u << e) >> 1)
+                - ((int64_t)x < 0 && e > 0 ? 1 : 0)) >> e;
         }
         const int32_t x_2 = (int32_t)cvmgen_max_i64(-32768,
             cvmgen_min_i64(((chosen + 32768) >> 1)

@@ -118,7 +118,8 @@ static void leaky_relu_Y_part(const void *context, int64_t low, int64_t high) {
                 (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s, 30))) * (int32_t)m + (1 << 30)) >> 31,
                 INT32_MAX);
             const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
-            chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+            chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
+                - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
         } else {
             const int32_t x_2_2 =
                 (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
@@ -126,7 +127,8 @@ static void leaky_relu_Y_part(const void *context, int64_t low, int64_t high) {
                 (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sa, 31));
-            chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1) - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
+            chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
+                - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
         }
         Y[d] = (int8_t)cvmgen_max_i64(-128, cvmgen_min_i64(chosen + zy, 127));
     }

@@ -112,22 +112,21 @@ static void logistic_Y_part(const void *context, int64_t low, int64_t high) {
                     (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s, 30))) * (int32_t)m
                     + (1 << 30)) >> 31, INT32_MAX);
                 const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
-                const int32_t a = cvmgen_shr_sum_i32(x_2, (int32_t)((int64_t)(1u << e) >> 1)
-                    - (x_2 < 0 && e > 0 ? 1 : 0), (int32_t)e);
+                const int64_t a = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
+                    - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 __int128 chosen_4 = 0;
                 if (a == 0) {
                     chosen_4 = 1 << 30;
                 } else {
                     __int128 chosen_3 = 0;
                     if (a > 0) {
-                        const int32_t a_2 = -a;
+                        const int64_t a_2 = -a;
                         int64_t chosen = 0;
                         if (a_2 == 0) {
                             chosen = INT32_MAX;
                         } else {
-                            const int64_t near = cvmgen_floor_mod((int64_t)a_2, 1 << 25)
-                                - (1 << 25);
-                            const int64_t bits = near - (int64_t)a_2;
+                            const int64_t near = cvmgen_floor_mod(a_2, 1 << 25) - (1 << 25);
+                            const int64_t bits = near - a_2;
                             const int64_t x_3 = near * (1 << 4) + (1 << 28);
                             const int64_t x2 = cvmgen_min_i64((x_3 * x_3 + (1 << 30)) >> 31,
                                 INT32_MAX);
@@ -186,9 +185,8 @@ static void logistic_Y_part(const void *context, int64_t low, int64_t high) {
                         if (a == 0) {
                             chosen_2 = INT32_MAX;
                         } else {
-                            const int64_t near_2 = cvmgen_floor_mod((int64_t)a, 1 << 25)
-                                - (1 << 25);
-                            const int64_t bits_2 = near_2 - (int64_t)a;
+                            const int64_t near_2 = cvmgen_floor_mod(a, 1 << 25) - (1 << 25);
+                            const int64_t bits_2 = near_2 - a;
                             const int64_t x_3_2 = near_2 * (1 << 4) + (1 << 28);
                             const int64_t x2_2 = cvmgen_min_i64((x_3_2 * x_3_2 + (1 << 30)) >> 31,
                                 INT32_MAX);

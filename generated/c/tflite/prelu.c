@@ -156,24 +156,26 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
         if (A_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = X[d_row * d_run + d] - zx;
+                const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
                 int64_t chosen = 0;
                 if (x >= 0) {
-                    const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))), INT32_MAX)) * m1
+                    const int32_t x_2 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                    chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
+                        - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 } else {
-                    const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(x * (A[A_row + d] - za), INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))), INT32_MAX)) * m2
+                    const int32_t x_2_2 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN, cvmgen_min_i32(x * (A[A_row + d] - (int32_t)za), INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1)
-                        - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
+                    chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
+                        - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
                 }
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
                     cvmgen_min_i64(chosen + zy, 127));
@@ -181,24 +183,26 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
         } else if (A_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = X[d_row * d_run + d] - zx;
+                const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
                 int64_t chosen = 0;
                 if (x >= 0) {
-                    const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))), INT32_MAX)) * m1
+                    const int32_t x_2 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                    chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
+                        - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 } else {
-                    const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(x * (A[A_row] - za), INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))), INT32_MAX)) * m2
+                    const int32_t x_2_2 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN, cvmgen_min_i32(x * (A[A_row] - (int32_t)za), INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1)
-                        - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
+                    chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
+                        - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
                 }
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
                     cvmgen_min_i64(chosen + zy, 127));
@@ -206,24 +210,27 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = X[d_row * d_run + d] - zx;
+                const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
                 int64_t chosen = 0;
                 if (x >= 0) {
-                    const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))), INT32_MAX)) * m1
+                    const int32_t x_2 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                    chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
+                        - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 } else {
-                    const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64(x * (A[A_row + d * A_step] - za), INT32_MAX))
-                        * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))), INT32_MAX)) * m2
+                    const int32_t x_2_2 =
+                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                        INT32_MIN,
+                        cvmgen_min_i32(x * (A[A_row + d * A_step] - (int32_t)za), INT32_MAX)),
+                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1)
-                        - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
+                    chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
+                        - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
                 }
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
                     cvmgen_min_i64(chosen + zy, 127));

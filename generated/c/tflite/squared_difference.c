@@ -204,92 +204,98 @@ static void squared_difference_Y(const squared_difference_plan *plan, const int8
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row + d] - za) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))), INT32_MAX)) * ma
+                const int32_t x =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
                     + (1 << 30)) >> 31, INT32_MAX);
-                const int64_t x_3 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((B[B_row + d] - zb) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
+                const int32_t x_3 =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32((B[B_row + d] - (int32_t)zb) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
-                    2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
-                    * my + (1 << 30)) >> 31, INT32_MAX);
+                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
+                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
+                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
+                    + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
                     cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         } else if (A_step == 0 && B_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row] - za) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))), INT32_MAX)) * ma
+                const int32_t x =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32((A[A_row] - (int32_t)za) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
                     + (1 << 30)) >> 31, INT32_MAX);
-                const int64_t x_3 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((B[B_row + d] - zb) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
+                const int32_t x_3 =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32((B[B_row + d] - (int32_t)zb) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
-                    2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
-                    * my + (1 << 30)) >> 31, INT32_MAX);
+                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
+                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
+                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
+                    + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
                     cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         } else if (A_step == 1 && B_step == 0) {
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row + d] - za) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))), INT32_MAX)) * ma
+                const int32_t x =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
                     + (1 << 30)) >> 31, INT32_MAX);
-                const int64_t x_3 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((B[B_row] - zb) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
+                const int32_t x_3 =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN, cvmgen_min_i32((B[B_row] - (int32_t)zb) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
-                    2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
-                    * my + (1 << 30)) >> 31, INT32_MAX);
+                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
+                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
+                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
+                    + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
                     cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         } else {
             for (int64_t d = 0; d < d_run; ++d) {
-                const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((A[A_row + d * A_step] - za) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))), INT32_MAX)) * ma
+                const int32_t x =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN,
+                    cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
                     + (1 << 30)) >> 31, INT32_MAX);
-                const int64_t x_3 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((B[B_row + d * B_step] - zb) * (1 << 7), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
+                const int32_t x_3 =
+                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                    INT32_MIN,
+                    cvmgen_min_i32((B[B_row + d * B_step] - (int32_t)zb) * (1 << 7), INT32_MAX)),
+                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
-                    2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
-                    * my + (1 << 30)) >> 31, INT32_MAX);
+                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
+                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
+                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
+                    + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
                     cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));

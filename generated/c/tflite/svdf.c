@@ -222,10 +222,10 @@ static void TYPED(svdf_Y_part_2)(const void *context, int64_t low, int64_t high)
         const int64_t t_pieces = cvmgen_min_i64(131072, M - t_part);
         const int64_t t_share = t_pieces / 4;
         for (int64_t t_stream = 0; t_stream < t_share; ++t_stream) {
-            uint64_t together = (uint64_t)(W[((u_group + u_result) * rank + r_long) * M
+            uint64_t together = (uint64_t)((int64_t)W[((u_group + u_result) * rank + r_long) * M
                 + (t_part + t_stream)]
                 * (S[(n * F + ((u_group + u_result) * rank + r_long)) * M + (t_part + t_stream)]
-                - zs));
+                - (int32_t)zs));
             together += (uint64_t)(W[((u_group + u_result) * rank + r_long) * M
                 + (t_part + (t_stream + t_share))]
                 * (S[(n * F + ((u_group + u_result) * rank + r_long)) * M

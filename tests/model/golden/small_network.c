@@ -71,11 +71,11 @@ static void t_0_CONV_2D_t3_3_step(const uint8_t *restrict image, const int16_t *
             for (int64_t oc = 0; oc < 8; ++oc) {
                 const int32_t total = totals[16 * x + oc];
                 const int32_t shift = t_0_CONV_2D_t3_2[oc];
-                const int64_t x_2 = ((int64_t)(total + t2[oc]) * t_0_CONV_2D_t3[oc]
-                    + 1073741824) >> 31;
+                const int32_t x_2 = (int32_t)(((int64_t)(total + t2[oc]) * t_0_CONV_2D_t3[oc]
+                    + 1073741824) >> 31);
                 const int32_t e = -shift;
-                t_0_CONV_2D_t3_3[32 * y + 8 * x + oc] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + -128, 127));
+                t_0_CONV_2D_t3_3[32 * y + 8 * x + oc] = (int8_t)cvmgen_max_i32(-128,
+                    cvmgen_min_i32(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + -128, 127));
             }
         }
     }
@@ -94,21 +94,29 @@ static void t_1_DEPTHWISE_CONV_2D_t6_3_step(const int16_t *restrict t5,
             if (y >= 1 && y <= 3 && x >= 1 && x <= 2) {
                 for (int64_t oc = 0; oc < 8; ++oc) {
                     const int32_t shift = t_1_DEPTHWISE_CONV_2D_t6_2[oc];
-                    const int32_t total = (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 40] - -128)
-                        * w4[oc] + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 32] - -128) * w4[oc + 8]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 24] - -128) * w4[oc + 16]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 8] - -128) * w4[oc + 24]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc] - -128) * w4[oc + 32]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 8] - -128) * w4[oc + 40]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 24] - -128) * w4[oc + 48]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 32] - -128) * w4[oc + 56]
-                        + (t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 40] - -128) * w4[oc + 64];
-                    const int64_t x_2 = ((int64_t)(total + t5[oc]) * t_1_DEPTHWISE_CONV_2D_t6[oc]
-                        + 1073741824) >> 31;
+                    const int32_t total = (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 40]
+                        - -128) * w4[oc])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 32] - -128)
+                        * w4[oc + 8])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 24] - -128)
+                        * w4[oc + 16])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 8] - -128)
+                        * w4[oc + 24])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc] - -128) * w4[oc + 32])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 8] - -128)
+                        * w4[oc + 40])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 24] - -128)
+                        * w4[oc + 48])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 32] - -128)
+                        * w4[oc + 56])
+                        + (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc + 40] - -128)
+                        * w4[oc + 64]);
+                    const int32_t x_2 = (int32_t)(((int64_t)(total + t5[oc])
+                        * t_1_DEPTHWISE_CONV_2D_t6[oc] + 1073741824) >> 31);
                     const int32_t e = -shift;
                     t_1_DEPTHWISE_CONV_2D_t6_3[32 * y + 8 * x + oc] =
-                        (uint8_t)(cvmgen_max_i64(-128,
-                        cvmgen_min_i64(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + -128,
+                        (uint8_t)(cvmgen_max_i32(-128,
+                        cvmgen_min_i32(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + -128,
                         127)) + 128);
                 }
             } else {
@@ -129,12 +137,12 @@ static void t_1_DEPTHWISE_CONV_2D_t6_3_step(const int16_t *restrict t5,
                 }
                 for (int64_t oc = 0; oc < 8; ++oc) {
                     const int32_t shift = t_1_DEPTHWISE_CONV_2D_t6_2[oc];
-                    const int64_t x_2 = ((int64_t)(total[oc] + t5[oc])
-                        * t_1_DEPTHWISE_CONV_2D_t6[oc] + 1073741824) >> 31;
+                    const int32_t x_2 = (int32_t)(((int64_t)(total[oc] + t5[oc])
+                        * t_1_DEPTHWISE_CONV_2D_t6[oc] + 1073741824) >> 31);
                     const int32_t e = -shift;
                     t_1_DEPTHWISE_CONV_2D_t6_3[32 * y + 8 * x + oc] =
-                        (uint8_t)(cvmgen_max_i64(-128,
-                        cvmgen_min_i64(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + -128,
+                        (uint8_t)(cvmgen_max_i32(-128,
+                        cvmgen_min_i32(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + -128,
                         127)) + 128);
                 }
             }
@@ -167,11 +175,11 @@ static void t_3_ADD_t10_step(const int16_t *restrict t8,
             for (int64_t oc = 0; oc < 8; ++oc) {
                 const int32_t total = totals[16 * x + oc];
                 const int32_t shift = t_2_CONV_2D_t9_2[oc];
-                const int64_t x_2 = ((int64_t)(total + t8[oc]) * t_2_CONV_2D_t9[oc]
-                    + 1073741824) >> 31;
+                const int32_t x_2 = (int32_t)(((int64_t)(total + t8[oc]) * t_2_CONV_2D_t9[oc]
+                    + 1073741824) >> 31);
                 const int32_t e = -shift;
-                const int32_t t_2_CONV_2D_t9_3 = (int32_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + 7, 127));
+                const int32_t t_2_CONV_2D_t9_3 = cvmgen_max_i32(-128,
+                    cvmgen_min_i32(((x_2 + ((1 << e) >> 1) - (x_2 < 0 ? 1 : 0)) >> e) + 7, 127));
                 const int32_t x_3 = (int32_t)(((int64_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc]
                     - -128) * 1048576) * 2018634530 + 1073741824) >> 31);
                 const int32_t x_3_2 = (int32_t)(((int64_t)((t_2_CONV_2D_t9_3 - 7) * 1048576)
@@ -201,7 +209,7 @@ static void t_5_RESHAPE_t12_step(const int8_t *restrict t_3_ADD_t10,
                         + t_3_ADD_t10[96 * y + 16 * x + c + 40]
                         + t_3_ADD_t10[96 * y + 16 * x + c + 64]
                         + t_3_ADD_t10[96 * y + 16 * x + c + 72];
-                    const int64_t t_4_AVERAGE_POOL_2D_t11 = cvmgen_max_i64(-128,
+                    const int32_t t_4_AVERAGE_POOL_2D_t11 = (int32_t)cvmgen_max_i64(-128,
                         cvmgen_min_i64((total + (total > 0 ? taken >> 1 : -(taken >> 1))) / taken,
                         127));
                     t_5_RESHAPE_t12[16 * y + 8 * x + c] = (int8_t)t_4_AVERAGE_POOL_2D_t11;
@@ -220,7 +228,7 @@ static void t_5_RESHAPE_t12_step(const int8_t *restrict t_3_ADD_t10,
                     }
                 }
                 for (int64_t c = 0; c < 8; ++c) {
-                    const int64_t t_4_AVERAGE_POOL_2D_t11 = cvmgen_max_i64(-128,
+                    const int32_t t_4_AVERAGE_POOL_2D_t11 = (int32_t)cvmgen_max_i64(-128,
                         cvmgen_min_i64((total[c] + (total[c] > 0 ? taken >> 1 : -(taken >> 1)))
                         / taken, 127));
                     t_5_RESHAPE_t12[16 * y + 8 * x + c] = (int8_t)t_4_AVERAGE_POOL_2D_t11;
@@ -238,29 +246,42 @@ static void t_6_FULLY_CONNECTED_t16_3_step(const int8_t *restrict t14,
     /* 6 FULLY_CONNECTED t16: tflite.fully_connected, family scaled_layer line 6 */
     for (int64_t j = 0; j < 5; ++j) {
         const int32_t shift = -7;
-        const int32_t total = (t_5_RESHAPE_t12[0] - -20) * t14[j] + (t_5_RESHAPE_t12[1] - -20)
-            * t14[j + 5] + (t_5_RESHAPE_t12[2] - -20) * t14[j + 10] + (t_5_RESHAPE_t12[3] - -20)
-            * t14[j + 15] + (t_5_RESHAPE_t12[4] - -20) * t14[j + 20] + (t_5_RESHAPE_t12[5] - -20)
-            * t14[j + 25] + (t_5_RESHAPE_t12[6] - -20) * t14[j + 30] + (t_5_RESHAPE_t12[7] - -20)
-            * t14[j + 35] + (t_5_RESHAPE_t12[8] - -20) * t14[j + 40] + (t_5_RESHAPE_t12[9] - -20)
-            * t14[j + 45] + (t_5_RESHAPE_t12[10] - -20) * t14[j + 50] + (t_5_RESHAPE_t12[11] - -20)
-            * t14[j + 55] + (t_5_RESHAPE_t12[12] - -20) * t14[j + 60] + (t_5_RESHAPE_t12[13] - -20)
-            * t14[j + 65] + (t_5_RESHAPE_t12[14] - -20) * t14[j + 70] + (t_5_RESHAPE_t12[15] - -20)
-            * t14[j + 75] + (t_5_RESHAPE_t12[16] - -20) * t14[j + 80] + (t_5_RESHAPE_t12[17] - -20)
-            * t14[j + 85] + (t_5_RESHAPE_t12[18] - -20) * t14[j + 90] + (t_5_RESHAPE_t12[19] - -20)
-            * t14[j + 95] + (t_5_RESHAPE_t12[20] - -20) * t14[j + 100]
-            + (t_5_RESHAPE_t12[21] - -20) * t14[j + 105] + (t_5_RESHAPE_t12[22] - -20)
-            * t14[j + 110] + (t_5_RESHAPE_t12[23] - -20) * t14[j + 115]
-            + (t_5_RESHAPE_t12[24] - -20) * t14[j + 120] + (t_5_RESHAPE_t12[25] - -20)
-            * t14[j + 125] + (t_5_RESHAPE_t12[26] - -20) * t14[j + 130]
-            + (t_5_RESHAPE_t12[27] - -20) * t14[j + 135] + (t_5_RESHAPE_t12[28] - -20)
-            * t14[j + 140] + (t_5_RESHAPE_t12[29] - -20) * t14[j + 145]
-            + (t_5_RESHAPE_t12[30] - -20) * t14[j + 150] + (t_5_RESHAPE_t12[31] - -20)
-            * t14[j + 155];
+        const int32_t total = (int16_t)((t_5_RESHAPE_t12[0] - -20) * t14[j])
+            + (int16_t)((t_5_RESHAPE_t12[1] - -20) * t14[j + 5])
+            + (int16_t)((t_5_RESHAPE_t12[2] - -20) * t14[j + 10])
+            + (int16_t)((t_5_RESHAPE_t12[3] - -20) * t14[j + 15])
+            + (int16_t)((t_5_RESHAPE_t12[4] - -20) * t14[j + 20])
+            + (int16_t)((t_5_RESHAPE_t12[5] - -20) * t14[j + 25])
+            + (int16_t)((t_5_RESHAPE_t12[6] - -20) * t14[j + 30])
+            + (int16_t)((t_5_RESHAPE_t12[7] - -20) * t14[j + 35])
+            + (int16_t)((t_5_RESHAPE_t12[8] - -20) * t14[j + 40])
+            + (int16_t)((t_5_RESHAPE_t12[9] - -20) * t14[j + 45])
+            + (int16_t)((t_5_RESHAPE_t12[10] - -20) * t14[j + 50])
+            + (int16_t)((t_5_RESHAPE_t12[11] - -20) * t14[j + 55])
+            + (int16_t)((t_5_RESHAPE_t12[12] - -20) * t14[j + 60])
+            + (int16_t)((t_5_RESHAPE_t12[13] - -20) * t14[j + 65])
+            + (int16_t)((t_5_RESHAPE_t12[14] - -20) * t14[j + 70])
+            + (int16_t)((t_5_RESHAPE_t12[15] - -20) * t14[j + 75])
+            + (int16_t)((t_5_RESHAPE_t12[16] - -20) * t14[j + 80])
+            + (int16_t)((t_5_RESHAPE_t12[17] - -20) * t14[j + 85])
+            + (int16_t)((t_5_RESHAPE_t12[18] - -20) * t14[j + 90])
+            + (int16_t)((t_5_RESHAPE_t12[19] - -20) * t14[j + 95])
+            + (int16_t)((t_5_RESHAPE_t12[20] - -20) * t14[j + 100])
+            + (int16_t)((t_5_RESHAPE_t12[21] - -20) * t14[j + 105])
+            + (int16_t)((t_5_RESHAPE_t12[22] - -20) * t14[j + 110])
+            + (int16_t)((t_5_RESHAPE_t12[23] - -20) * t14[j + 115])
+            + (int16_t)((t_5_RESHAPE_t12[24] - -20) * t14[j + 120])
+            + (int16_t)((t_5_RESHAPE_t12[25] - -20) * t14[j + 125])
+            + (int16_t)((t_5_RESHAPE_t12[26] - -20) * t14[j + 130])
+            + (int16_t)((t_5_RESHAPE_t12[27] - -20) * t14[j + 135])
+            + (int16_t)((t_5_RESHAPE_t12[28] - -20) * t14[j + 140])
+            + (int16_t)((t_5_RESHAPE_t12[29] - -20) * t14[j + 145])
+            + (int16_t)((t_5_RESHAPE_t12[30] - -20) * t14[j + 150])
+            + (int16_t)((t_5_RESHAPE_t12[31] - -20) * t14[j + 155]);
         const int32_t x = (int32_t)(((int64_t)(total + t15[j]) * 1099511691 + 1073741824) >> 31);
         const int32_t e = -shift;
-        t_6_FULLY_CONNECTED_t16_3[j] = (int8_t)cvmgen_max_i32(-128,
-            cvmgen_min_i32(((x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e) + 4, 127));
+        t_6_FULLY_CONNECTED_t16_3[j] = (int8_t)cvmgen_max_i64(-128,
+            cvmgen_min_i64((((int64_t)x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e) + 4, 127));
     }
 }
 

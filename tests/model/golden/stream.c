@@ -69,17 +69,22 @@ static void head1_step(const int8_t *restrict t10, const int8_t *restrict t11,
     /* 8 QUANTIZE unsigned: tflite.requantize_unsigned, line 5 */
     for (int64_t j = 0; j < 3; ++j) {
         const int32_t shift = -7;
-        const int32_t total = (t_6_RESHAPE_t8[0] - 5) * t10[j] + (t_6_RESHAPE_t8[1] - 5)
-            * t10[j + 3] + (t_6_RESHAPE_t8[2] - 5) * t10[j + 6] + (t_6_RESHAPE_t8[3] - 5)
-            * t10[j + 9] + (t_6_RESHAPE_t8[4] - 5) * t10[j + 12] + (t_6_RESHAPE_t8[5] - 5)
-            * t10[j + 15] + (t_6_RESHAPE_t8[6] - 5) * t10[j + 18] + (t_6_RESHAPE_t8[7] - 5)
-            * t10[j + 21] + (t_6_RESHAPE_t8[8] - 5) * t10[j + 24] + (t_6_RESHAPE_t8[9] - 5)
-            * t10[j + 27] + (t_6_RESHAPE_t8[10] - 5) * t10[j + 30] + (t_6_RESHAPE_t8[11] - 5)
-            * t10[j + 33];
+        const int32_t total = (int16_t)((t_6_RESHAPE_t8[0] - 5) * t10[j])
+            + (int16_t)((t_6_RESHAPE_t8[1] - 5) * t10[j + 3])
+            + (int16_t)((t_6_RESHAPE_t8[2] - 5) * t10[j + 6])
+            + (int16_t)((t_6_RESHAPE_t8[3] - 5) * t10[j + 9])
+            + (int16_t)((t_6_RESHAPE_t8[4] - 5) * t10[j + 12])
+            + (int16_t)((t_6_RESHAPE_t8[5] - 5) * t10[j + 15])
+            + (int16_t)((t_6_RESHAPE_t8[6] - 5) * t10[j + 18])
+            + (int16_t)((t_6_RESHAPE_t8[7] - 5) * t10[j + 21])
+            + (int16_t)((t_6_RESHAPE_t8[8] - 5) * t10[j + 24])
+            + (int16_t)((t_6_RESHAPE_t8[9] - 5) * t10[j + 27])
+            + (int16_t)((t_6_RESHAPE_t8[10] - 5) * t10[j + 30])
+            + (int16_t)((t_6_RESHAPE_t8[11] - 5) * t10[j + 33]);
         const int32_t x = (int32_t)(((int64_t)(total + t11[j]) * 1374389580 + 1073741824) >> 31);
         const int32_t e = -shift;
-        const int32_t t_7_FULLY_CONNECTED_scores_3 = cvmgen_max_i32(-128,
-            cvmgen_min_i32((x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e, 127));
+        const int32_t t_7_FULLY_CONNECTED_scores_3 = (int32_t)cvmgen_max_i64(-128,
+            cvmgen_min_i64(((int64_t)x + ((1 << e) >> 1) - (x < 0 ? 1 : 0)) >> e, 127));
         const int32_t x_2 = (int32_t)(((int64_t)t_7_FULLY_CONNECTED_scores_3 * 2045222616
             + 1073741824) >> 31);
         const int32_t t_8_QUANTIZE_unsigned = x_2 + 130;
