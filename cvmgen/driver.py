@@ -44,6 +44,7 @@ from cvmgen.lower.store_order import order_walks
 from cvmgen.lower.translate import operator_program
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
+from cvmgen.lower.winners import choose_by_place
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.dispatch import with_call
 from cvmgen.schedule.dispatch_c import dispatched as dispatched_in_c
@@ -74,20 +75,23 @@ Passes = tuple[tuple[str, Pass], ...]
 Before = TypeVar("Before")
 After = TypeVar("After")
 
-STATEMENTS: Passes = (
+FORMULAS: Passes = (
     ("translate", operator_program),
     ("normal", normal_form),
     ("inside", stay_inside),
     ("parts", name_parts),
     ("lift", partial(lift_host, proof=CallProof)),
+)
+STATEMENTS: Passes = (
+    *FORMULAS,
     ("unfold", unfold_nests),
     ("guards", place_guards),
     ("invariants", hoist_reductions),
 )
-SHELTER: Passes = (("shelter", shelter),)
+WALKED: Passes = (*FORMULAS, ("winners", choose_by_place))  # where one thread may walk
 # For numpy: reductions and multi-indices as they are, until all is known of the host's part.
 WHOLE_ARRAYS: Passes = (
-    *STATEMENTS[:5],
+    *WALKED,
     ("shelter", partial(shelter, bodies=True)),
     ("arrays", whole_arrays),
 )
@@ -95,10 +99,10 @@ OFFSETS: Passes = (
     ("offsets", find_offsets),
     ("flatten", flatten_packs),
     ("host_values", host_values),
-    *SHELTER,
+    ("shelter", shelter),
 )
 # From the translated formula to nests that every target can print.
-COMMON: Passes = (*STATEMENTS, *OFFSETS)
+COMMON: Passes = (*WALKED, *STATEMENTS[len(FORMULAS) :], *OFFSETS)
 # For C and CUDA: no divided indices, no multi-indices, no comprehensions.
 C_LIKE: Passes = (
     *STATEMENTS,
@@ -110,28 +114,25 @@ C_LIKE: Passes = (
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
-UNFOLDING = [name for name, _ in C_LIKE].index("unfold")
+REST = C_LIKE[len(FORMULAS) :]
 ROWS_FOR_THREADS = 32  # as many are work enough: each stays whole
 C: Passes = (
-    *C_LIKE[:UNFOLDING],
+    *WALKED,
     ("products", part_products),
     ("filled", fill_what_is_read),
     ("scans", carry_scans),
     ("scan_parts", partial(part_scans, rows=ROWS_FOR_THREADS)),
     ("firsts", sort_first_entries),
-    *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE[UNFOLDING:]),
+    *((name, tabulate_places if name == "offsets" else each) for name, each in REST),
     ("compaction", compact),
     ("decisions", decide_early),
 )
 # The outermost loops are for threads.
 CUDA: Passes = (
-    *C_LIKE[:UNFOLDING],
+    *FORMULAS,
     ("scans", carry_scans),
     ("scan_parts", partial(part_scans, rows=None)),
-    *(
-        (name, hoist_reductions_in_threads if name == "invariants" else each)
-        for name, each in C_LIKE[UNFOLDING:]
-    ),
+    *((name, hoist_reductions_in_threads if name == "invariants" else each) for name, each in REST),
     ("order", order_walks),
 )
 
@@ -447,14 +448,14 @@ def shared_files(
 
 def operator_file(operator: Operator, name: str) -> str:
     """The name below generated/ of the operator's file for a target."""
-    file = TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)
-    return f"{name}/{file}"
+    return f"{name}/" + TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)
 
 
 def interface_file(operator: Operator, name: str) -> str:
     """The name below generated/ of the operator's header, on targets that have one."""
-    file = TARGETS[name].interface_file.format(opset=operator.opset, name=operator.name)
-    return f"{name}/{file}"
+    return f"{name}/" + TARGETS[name].interface_file.format(
+        opset=operator.opset, name=operator.name
+    )
 
 
 def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
@@ -483,9 +484,8 @@ def operator_kernel_classes(
     operator: Operator, schedules: Schedules | None = None
 ) -> dict[str, str]:
     """The class of each kernel in the operator's file for CUDA."""
-    return run_stage(
-        "emit cuda", operator, cuda.kernel_classes, mapped_kernels(operator, schedules)
-    )
+    kernels = mapped_kernels(operator, schedules)
+    return run_stage("emit cuda", operator, cuda.kernel_classes, kernels)
 
 
 def mapped_kernels(operator: Operator, schedules: Schedules | None = None) -> Kernels:

@@ -12,6 +12,7 @@ from cvmgen.functions import OPPOSITE, REAL_FUNCTIONS
 from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.inside.knowledge import ForAll, Forms, Knowledge, frozen, is_boolean
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import names_in
 from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
 
@@ -340,6 +341,26 @@ class Assumptions(Forms):
                 if found is not None:
                     yield found
                 yield from self.of_element(expr, at)
+            case i.Fold():
+                yield from self.of_chosen(expr, expr)
+            case i.Var(name=name) if isinstance(fold := at.lets.get(name), i.Fold):
+                yield from self.of_chosen(expr, fold)
+            case _:
+                pass
+
+    @staticmethod
+    def of_chosen(value: i.Expr, fold: i.Fold) -> Iterator[i.Expr]:
+        """The greatest or the least index of which a test holds, or what stands for none."""
+        match fold:
+            case i.Fold(
+                op="max" | "min",
+                element=i.Select(condition=test, then=i.Var(name=name), otherwise=none),
+                over=(i.Over(index=index, low=low, high=high),),
+                condition=None,
+            ) if name == index and low is not None and index not in names_in(none):
+                is_none = i.Compare("==", value, none)
+                for each in (range_test(value, low, high), with_free_values(test, {index: value})):
+                    yield i.Logic("or", (is_none, each))
             case _:
                 pass
 

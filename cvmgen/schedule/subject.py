@@ -55,12 +55,21 @@ class InModel:
 
 
 def sequential_index(program: i.Program, nest: i.Nest) -> str:
-    """The index along which a nest reads what it has stored, or stores what it has so far: that of
-    a recurrence."""
+    """The index along which a nest reads what it has stored, stores what it has so far, or stores
+    to elements again: that of a recurrence."""
     memory = program.lets.get(nest.tensor)
+    if memory is not None and memory.in_turn:
+        return index_in_turn(nest.body)
     if memory is None or memory.axis is None:
         return next((each.index for each in nodes_in(nest.body, i.Loop) if stores_totals(each)), "")
     return program.operator.definition(nest.tensor).parameters[memory.axis][0]
+
+
+def index_in_turn(body: i.Block) -> str:
+    """The index of the loop that stands behind one that fills all."""
+    while len(body) == 1 and isinstance(body[0], i.Loop):
+        body = body[0].body
+    return next((each.index for each in nodes_in(body[-1], i.Loop)), "")
 
 
 def stores_totals(loop: i.Loop) -> bool:

@@ -8,9 +8,11 @@ from dataclasses import replace
 from cvmgen.driver import C, kernels_or_program, lower
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import uses
+from cvmgen.ir.uses import nodes_in, uses
 from cvmgen.schedule.kernels import Kernel, Kernels
+from cvmgen.schedule.legality import in_threads
 from cvmgen.schedule.schedules import Schedules
+from cvmgen.schedule.subject import index_in_turn
 from cvmgen.spec.formula import Operator
 from cvmgen.verification import terms as t
 from cvmgen.verification.accumulated import Sum, know_sums
@@ -30,8 +32,8 @@ from cvmgen.verification.proofs import Prover
 from cvmgen.verification.reading import FormulaReader, PlaceDemand, symbols_of
 from cvmgen.verification.regions import Shows, WrittenTensor
 from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import FALSE, ONE, ZERO, Formula, Term, every, names_of
-from cvmgen.verification.written import WholeTensor, whole_tensor
+from cvmgen.verification.terms import FALSE, ONE, TRUE, ZERO, Formula, Term, every, names_of
+from cvmgen.verification.written import WholeTensor, filled_first, whole_tensor
 
 SEVERAL = "elements are written at several places"
 LEFT = "the kernel may end early"
@@ -122,18 +124,30 @@ class KernelProofs(PlaceProofs):
         """All of what the nest makes is written, and nothing twice."""
         nest, path = self.kernel.nest, (*self.call.scope.path, *self.call.sizes)
         for tensor in () if nest.guarded else self.made():
-            shows = Shows(self.at_once, self.at_last)
-            found = whole_tensor(self.walk.written, tensor, self.call, shows)
+            shows, memory = Shows(self.at_once, self.at_last), self.kernels.program.lets
+            in_turn = tensor.name in memory and memory[tensor.name].in_turn
+            made = filled_first(self.walk.written) if in_turn else self.walk.written
+            found = whole_tensor(made, tensor, self.call, shows)
             if self.walk.returns:
                 found = WholeTensor((), why=LEFT)
             proofs = tuple(self.prover.prove(self.symbols, *each) for each in found.claims)
             claims = tuple(claim for _, claim in found.claims)
             demand = PlaceDemand("written", path, f"all of {tensor.name}", nest.span, ZERO)
             yield self.obligation(WRITTEN, demand, claims, proofs, found.why)
-            if found.again:
+            if in_turn:
+                yield self.in_turn(demand)
+            elif found.again:
                 yield self.obligation(ONCE, demand, (), (), AGAIN)
             else:
                 yield self.obligation(ONCE, demand, claims, proofs, found.why)
+
+    def in_turn(self, demand: PlaceDemand) -> Obligation:
+        """What is stored to elements again is stored by one iteration after the other."""
+        body = self.kernel.subject.body
+        index = index_in_turn(body)
+        vectors = {each.index for each in nodes_in(body, i.Loop) if each.vector}
+        demand = replace(demand, shown=f"the last of what is stored to {self.kernel.nest.tensor}")
+        return self.proved(ORDER, demand, (FALSE if index in in_threads(body) | vectors else TRUE,))
 
     def order(self) -> Iterator[Obligation]:
         """Of a recurrence: what is read has a smaller index along the axis than what is written

@@ -158,6 +158,17 @@ def in_turn(several: WrittenInTurn, moved: Mapping[WrittenRun, WrittenRun]) -> W
     return WrittenInTurn([with_runs(each, moved) for each in several.parts])
 
 
+def filled_first(written: Written) -> Written:
+    """What fills all, of what is written, in front of what stores to some of it again."""
+    match written:
+        case WrittenInTurn(parts=[first, *others]):
+            return WrittenInTurn([first if others else filled_first(first)])
+        case WrittenLoop(body=body):
+            return replace(written, body=WrittenInTurn([filled_first(body)]))
+        case _:
+            return written
+
+
 def all_shown(shows: Shows, claims: Iterable[Claim]) -> bool:
     return all(shows.quick(*each) or shows.fully(*each) for each in claims)
 

@@ -74,6 +74,7 @@ class Scratch:
     apart: bool = True  # whether it does so for all values of the other indices apart
     adds_up: bool = False  # whether each step adds no more than the first one does
     filled: FilledPart | None = None  # what of it is filled, where that is not all
+    in_turn: bool = False  # whether what is stored last to an element, of several, is kept
     partial: bool = False  # whether elements add up to one sum of what a nest sums in parts
 
     @property

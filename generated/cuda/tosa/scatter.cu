@@ -12,7 +12,7 @@
      require 0 <= indices[n, w] < K : "each index must be a row of values_in"
      require count[v < W](indices[n, v] == indices[n, w]) == 1 forall n < N, w < W : "a row is replaced twice"
      output values_out : T[N, K, C]
-     values_out[n, k, c] = input[n, min(from, W - 1), c] if from >= 0 else values_in[n, k, c]
+     values_out[n, k, c] = input[n, from, c] if from >= 0 else values_in[n, k, c]
        where from = max[w < W](w if indices[n, w] == k else -1)
      example scatter([[[1], [2], [3]]], [[2, 0]], [[[7], [8]]]) == [[[8], [2], [7]]]
    } */
@@ -95,8 +95,8 @@ scatter_values_out_body(const tosa_scatter_values_out_values &values,
                         const element_t *__restrict__ input,
                         element_t *__restrict__ values_out) {
     const int64_t N = values.N, K = values.K, C = values.C, W = values.W;
-    /* scatter line 11: values_out[n, k, c] = input[n, min(from, W - 1), c] if from >= 0 else
-       values_in[n, k, c] where from = max[w < W](w if indices[n, w] == k else -1) */
+    /* scatter line 11: values_out[n, k, c] = input[n, from, c] if from >= 0 else values_in[n, k, c]
+       where from = max[w < W](w if indices[n, w] == k else -1) */
     const int64_t elements = N * K;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t n = at / K;
@@ -105,8 +105,7 @@ scatter_values_out_body(const tosa_scatter_values_out_values &values,
         for (int64_t w = 0; w < W; ++w)
             from = cvmgen_max_i64(from, indices[n * W + w] == k ? w : -1);
         for (int64_t c = 0; c < C; ++c)
-            values_out[(n * K + k) * C + c] = (element_t)(from >= 0
-                ? input[(n * W + cvmgen_min_i64(from, W - 1)) * C + c]
+            values_out[(n * K + k) * C + c] = (element_t)(from >= 0 ? input[(n * W + from) * C + c]
                 : values_in[(n * K + k) * C + c]);
     }
 }
