@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from operator import attrgetter, is_
 from typing import Any, NamedTuple, TypeVar, cast
@@ -21,8 +21,10 @@ class _Shape(NamedTuple):
     """What a class of nodes is made of."""
 
     parts: tuple[str, ...]  # the fields that may hold nodes
-    others: tuple[str, ...]
+    places: tuple[int, ...]  # where these are among all
     held: Callable[[Any], Any] | None  # gives what they hold: one alone, or a tuple, the last first
+    names: tuple[str, ...]  # all fields, in the order in which the class takes them
+    named: int  # so many, the last ones, are given by their names
 
 
 class _Shapes(dict[type, _Shape | None]):
@@ -31,11 +33,12 @@ class _Shapes(dict[type, _Shape | None]):
     def __missing__(self, kind: type) -> _Shape | None:
         shape = None
         if is_dataclass(kind) and kind is not Span:
-            names = [each.name for each in fields(kind)]
-            parts = [each.name for each in fields(kind) if each.type not in PLAIN]
-            others = tuple(each for each in names if each not in parts)
+            own = sorted(fields(kind), key=lambda each: bool(each.kw_only))
+            parts = tuple(each.name for each in own if each.type not in PLAIN)
+            names = tuple(each.name for each in own)
             held = attrgetter(*reversed(parts)) if parts else None
-            shape = _Shape(tuple(parts), others, held)
+            named = sum(bool(each.kw_only) for each in own)
+            shape = _Shape(parts, tuple(map(names.index, parts)), held, names, named)
         self[kind] = shape
         return shape
 
@@ -45,18 +48,21 @@ _SHAPES = _Shapes()
 
 def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with `change` applied to every node, children before parents."""
-
-    def rebuilt(node: Any) -> Any:
-        kind = node.__class__
-        if kind is tuple:
-            after = [rebuilt(part) for part in node]
-            return node if all(map(is_, node, after)) else tuple(after)
-        shape = _SHAPES[kind]
-        if shape is None:
-            return node
-        return change(with_children(node, rebuilt) if shape.parts else node)
-
-    return cast(Tree, rebuilt(tree))
+    # Without a function inside: one that calls itself lives on, with all it holds, until cycles
+    # are looked for.
+    node: Any = tree
+    if node.__class__ is tuple:
+        after = [rebuild(part, change) for part in node]
+        return cast(Tree, node if all(map(is_, node, after)) else tuple(after))
+    shape = _SHAPES[node.__class__]
+    if shape is None:
+        return tree
+    if shape.parts:
+        before = [getattr(node, name) for name in shape.parts]
+        after = [rebuild(part, change) for part in before]
+        if not all(map(is_, before, after)):
+            node = _with_parts(node, shape, after)
+    return cast(Tree, change(node))
 
 
 def replaced(tree: Tree, change: Callable[[Any], Any]) -> Tree:
@@ -80,11 +86,19 @@ def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
         return tree
     before = [getattr(node, name) for name in shape.parts]
     after = [change(part) for part in before]
-    if all(map(is_, before, after)):
-        return tree
-    # As `replace` does, which asks of each field what is the same for all nodes of a class.
-    values = {name: getattr(node, name) for name in shape.others}
-    return cast(Tree, node.__class__(**values, **dict(zip(shape.parts, after, strict=True))))
+    return tree if all(map(is_, before, after)) else cast(Tree, _with_parts(node, shape, after))
+
+
+def _with_parts(node: Any, shape: _Shape, parts: Iterable[Any]) -> Any:
+    """The node with other parts, as `replace` makes it, which asks of each field what is the same
+    for all nodes of a class."""
+    values = [getattr(node, name) for name in shape.names]
+    for at, part in zip(shape.places, parts, strict=True):
+        values[at] = part
+    if not shape.named:
+        return node.__class__(*values)
+    named = dict(zip(shape.names[-shape.named :], values[-shape.named :], strict=True))
+    return node.__class__(*values[: -shape.named], **named)
 
 
 def walk(node: Any) -> Iterator[Any]:

@@ -32,6 +32,15 @@ REMOVED: Mapping[str, Removed] = {
 }
 
 
+# Expressions that bind no names, and whose tensors are inputs or local.
+PLAIN = frozenset(
+    (
+        *(i.Const, i.Word, i.Var, i.Given, i.Real, i.Binary, i.Compare, i.Logic, i.Call, i.Not),
+        *(i.Convert, i.Select, i.Item, i.Part, i.ListOf, i.Contains, i.Load, i.Dot, i.Entries),
+    )
+)
+
+
 def verify(program: i.Program, passes: Sequence[str]) -> None:
     """Raise InternalError, naming the last of `passes`, unless the program holds together.
 
@@ -285,6 +294,11 @@ class Verifier:
                 self.expr(value, scope)
 
     def expr(self, expr: i.Expr, scope: set[str]) -> None:
+        # What is known of it from other stages tells most at once.
+        found = uses(expr)
+        named = found.read <= scope and found.named <= self.optional
+        if named and found.kinds <= PLAIN and found.loaded <= self.inputs | self.scratch:
+            return
         match expr:
             case i.Var(name=name) | i.Dot(pack=name):
                 if name not in scope:

@@ -40,7 +40,6 @@ from cvmgen.verification.threads_reading import (
 from cvmgen.verification.threads_symbols import BLOCK, GRID, THREAD
 
 CARRIED = "an iteration leaves it for the next"
-BROKEN = "a loop may end early"
 WARP = 32
 Structure = dict[str, Term]
 Helper = Callable[["ThreadWalk", i.Call, PlaceScope], Term]
