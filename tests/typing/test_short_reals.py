@@ -96,7 +96,15 @@ def invented(random: Random, depth: int) -> str:
 
 
 OPERATIONS = ("A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "A[i] over B[i]", "sqrt(A[i])")
-OF_32 = (*OPERATIONS, "min(A[i], B[i])", "max(A[i], B[i])", "-A[i]", "ceil(A[i])", "trunc(A[i])")
+OF_32 = (
+    *OPERATIONS,
+    "min(A[i], B[i])",
+    "max(A[i], B[i])",
+    "-A[i]",
+    "ceil(A[i])",
+    "trunc(A[i])",
+    "roundeven(A[i])",
+)
 # A tie of 32 bits that 64 bits make of what is none, and what is too large or too small for these.
 TWICE_ROUNDED = ("1.0000000596046448", "3.4028235677973366e38", "1e39", "1e-46")
 # Zeros and infinities, NaN quiet and not, the least and the greatest numbers, normal and not, and
