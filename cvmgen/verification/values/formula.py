@@ -268,11 +268,11 @@ def _extreme(name: str, found: Sequence[tuple[t.Truth, Any]]) -> Any:
         # Those that count for certain first; without one, the exploring decides which is there.
         values = [value for counts, value in found if bool(counts)]
     if any(isinstance(value, (float, rt.RealTerm)) for value in values):
-        return _extreme_real(name, list(map(rt.as_real, values)))
+        return extreme_real(name, list(map(rt.as_real, values)))
     return (extremes.maximum if name == "max" else extremes.minimum)(values)
 
 
-def _extreme_real(name: str, values: list[Any]) -> Any:
+def extreme_real(name: str, values: list[Any]) -> Any:
     """Step by step as `reals.maximum` does it."""
     if not any(map(is_term, values)):
         return (reals.maximum if name == "max" else reals.minimum)(*values)

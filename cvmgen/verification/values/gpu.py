@@ -16,8 +16,9 @@ from cvmgen.emit.render import support_file
 from cvmgen.verification.values import arithmetic as a
 from cvmgen.verification.values import choices, modular
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.fixed_point import LIBRARY
 from cvmgen.verification.values.intrinsics import extreme
-from cvmgen.verification.values.library import LIBRARY, Routine, has_feature, text_at
+from cvmgen.verification.values.library import Routine, has_feature, text_at
 from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
 
 if TYPE_CHECKING:

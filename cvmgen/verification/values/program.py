@@ -25,7 +25,7 @@ _FLAGS = (
     "-S", "-emit-llvm", "-O1", "-g0", "-w", "-fno-vectorize", "-fno-slp-vectorize",
     "-fno-unroll-loops", "-ffp-contract=off", "-fno-sanitize=all",
     f"-fsanitize={_TRAPS}", f"-fsanitize-trap={_TRAPS}",
-    "-DCVMGEN_ROUTINE=CVMGEN_FUNCTION __attribute__((noinline))",
+    "-DCVMGEN_ROUTINE=CVMGEN_FUNCTION __attribute__((noinline, used))",
 )  # fmt: skip
 _PLUS = ("-x", "c++", "-std=c++17", "-fno-exceptions", "-fno-rtti")
 PRELUDE = "cpu/cvmgen_cpu.h"  # what CUDA's text is compiled with as C++

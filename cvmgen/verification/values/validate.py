@@ -31,9 +31,9 @@ from cvmgen.verification.values.evaluate import (
     witness,
 )
 from cvmgen.verification.values.facts import Contradiction, PathFacts
+from cvmgen.verification.values.fixed_point import LIBRARY
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.found import Difference, ValidatedCalls
-from cvmgen.verification.values.library import LIBRARY
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.machine import LITTLE, Machine
 from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
