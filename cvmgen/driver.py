@@ -303,10 +303,8 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
-    faults = chain(
-        *map(unsound_family, (*kernels.families, *kernels.tile_families)),
-        unsound_device_families(kernels),
-    )
+    bodies = (*kernels.families, *kernels.tile_families)
+    faults = chain(*map(unsound_family, bodies), unsound_device_families(kernels))
     if fault := next(faults, "") or dispatch_fault(kernels):
         message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
         raise InternalError(message)
@@ -490,8 +488,7 @@ def operator_kernel_classes(
 
 def mapped_kernels(operator: Operator, schedules: Schedules | None = None) -> Kernels:
     """The kernels for CUDA, mapped to threads."""
-    chosen = packaged() if schedules is None else schedules
-    found = kernels_or_program(lower(operator, CUDA), "cuda", chosen)
+    found = kernels_or_program(lower(operator, CUDA), "cuda", schedules or packaged())
     assert isinstance(found, Kernels)
     return found
 
