@@ -55,12 +55,7 @@ PROCESSORS = {
         frozenset(["avx2"]),
         frozenset(["avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni"]),
     ),
-    "cuda": (
-        frozenset(["one block"]),
-        frozenset(["tiles"]),
-        frozenset(["tiles", "tensor cores"]),
-        frozenset(["votes"]),
-    ),
+    "cuda": tuple(map(frozenset, (["one block"], ["tiles"], ["tiles", "tensor cores"], ["votes"]))),
 }
 """One block goes through all that several share, and needs its memory again."""
 _SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
