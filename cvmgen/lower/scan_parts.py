@@ -17,11 +17,12 @@ and is 1 where the rows are work enough.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
 from cvmgen.ir.uses import bound_in, names_in
-from cvmgen.ir.visit import fresh, substitute
+from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.lower.list_nests import box_size
 from cvmgen.lower.scans import FOLDS, NEUTRAL, STARTS
 from cvmgen.lower.widths import Widths, host_ranges
@@ -154,8 +155,7 @@ class Parts:
         sums, before = self.memory
         loop, span = self.scan.loop, self.nest.span
         start = replace(self.scan.start, value=self.place(before))
-        place = self.term_of(self.part)
-        step = substitute(loop.body, {loop.index: place})
+        step = self.moved(loop.body, self.part)
         is_last = i.Compare("==", i.Binary("+", self.part, i.ONE), self.count)
         high = i.Select(is_last, self.rest, self.length)
         rest = i.Loop(self.term.name, i.ZERO, high, step, 0, loop.span)
@@ -165,16 +165,22 @@ class Parts:
             self.filling(self.nest, (start, rest)),
         )
 
-    def term_of(self, part: i.Expr) -> i.Expr:
-        """The index of a term of a part, along the row."""
-        return i.Binary("+", i.Binary("*", part, self.length), self.term)
+    def moved(self, node: Any, part: i.Expr) -> Any:
+        """What stands in the loop along the row, for a term of a part; whether there is a term
+        before it is told by the part and the term apart."""
+        index = i.Var(self.scan.loop.index)
+        begun = i.Compare(">", index, i.ZERO)
+        parts = tuple(i.Compare(">", each, i.ZERO) for each in (part, self.term))
+        node = replaced(node, lambda each: i.Logic("or", parts) if each == begun else each)
+        place = i.Binary("+", i.Binary("*", part, self.length), self.term)
+        return substitute(node, {index.name: place})
 
     def part_before(self) -> i.Expr:
         """What the terms of the part before this one come to; of none before the first part."""
         op, at, value = self.scan.step.op, self.scan.loop.index, self.scan.step.value
-        place = self.term_of(i.Binary("-", self.part, i.ONE))
+        before = i.Binary("-", self.part, i.ONE)
         over = i.Over(self.term.name, i.ZERO, self.length)
-        whole = i.Fold(FOLDS[op], substitute(value, {at: place}), (over,), None)
+        whole = i.Fold(FOLDS[op], self.moved(value, before), (over,), None)
         none = NEUTRAL.get(op) or substitute(value, {at: i.ZERO})
         return i.Select(i.Compare(">", self.part, i.ZERO), whole, none)
 

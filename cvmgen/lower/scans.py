@@ -7,7 +7,8 @@ of the loop over k; where one output alone reads the `let`, each element at its 
 stores that instead, and there is no memory for the `let`. The operations stay the same, in their
 order: of real numbers, + and * have the same result in either order of their two operands, -0 + x
 is x, and 1 * x is. `sum[j < k + 1](X[n, j])` is such a result as it stands: that of k is that of
-k - 1 and one term more.
+k - 1 and one term more; so is `sum[j < k](X[n, j])`, of which that is the term of k - 1, and of the
+first one 0. What a condition leaves out of a sum of integers is a term of 0.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def carry_scans(program: i.Program) -> i.Program:
     They go along the last index, and the output's own loop stores each result. So do reductions of
     all elements up to that at hand, which are the same sums of one term more each.
     """
-    nests = tuple(map(_with_prefix, program.nests))
+    reals = program.operator.has_reals
+    nests = tuple(_with_prefix(each, reals=reals) for each in program.nests)
     if nests != program.nests:
         program = replace(program, nests=nests)
     for memory in program.lets.values():
@@ -151,50 +153,65 @@ def carry_scans(program: i.Program) -> i.Program:
     return program
 
 
-def _with_prefix(nest: i.Nest) -> i.Nest:
+def _with_prefix(nest: i.Nest, *, reals: bool) -> i.Nest:
     """A nest that reduces all terms up to each index goes along it with the result so far."""
     loops, store = perfect(nest.body)
     if store is None or nest.each is not None or nest.guarded is not None:
         return nest
     for loop in loops:
-        folds = {e for e in nodes_in(store.value, i.Fold) if _is_up_to(e, loop)}
-        if len(folds) == 1 and not any(loop.index in names_in(each.high) for each in loops):
-            (fold,) = folds
+        folds = set(nodes_in(store.value, i.Fold))
+        found = [each for each in (prefix_of(e, loop, reals=reals) for e in folds) if each]
+        if len(found) == 1 and not any(loop.index in names_in(each.high) for each in loops):
             outer = [each for each in loops if each is not loop]
-            return replace(nest, body=_along(loop, outer, fold, store))
+            return replace(nest, body=_along(loop, outer, found[0], store))
     return nest
 
 
-def _is_up_to(fold: i.Fold, loop: i.Loop) -> bool:
-    """Whether a reduction is one of the terms from the first one to that of a loop's index."""
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A reduction of the terms up to that of a loop's index, or to the one before: by which
+    operation, and what it combines for that index."""
+
+    fold: i.Fold
+    op: str
+    term: i.Expr
+
+
+def prefix_of(fold: i.Fold, loop: i.Loop, *, reals: bool) -> Prefix | None:
+    """What a reduction is along a loop, if it goes from the first term to that of its index."""
     match fold:
         case i.Fold(
-            op="sum" | "prod" | "max" | "min",
-            element=element,
-            over=(i.Over(low=i.Const(value=0), high=high),),
-            condition=None,
-        ):
-            ends = (
-                i.Binary("+", i.Var(loop.index), i.ONE),
-                i.Binary("+", i.ONE, i.Var(loop.index)),
-            )
-            return high in ends and loop.index not in names_in(element)
+            op="sum" | "prod" | "max" | "min" | "count",
+            over=(i.Over(index=index, low=i.Const(value=0), high=high),),
+        ) if loop.index not in names_in((fold.element, fold.condition)):
+            at = i.Var(loop.index)
         case _:
-            return False
+            return None
+    term, test, before = fold.element, fold.condition, high == at
+    op = "+" if fold.op == "count" else next(op for op, name in FOLDS.items() if name == fold.op)
+    if not before and high not in (i.Binary("+", at, i.ONE), i.Binary("+", i.ONE, at)):
+        return None
+    some = before or test is not None
+    if some and (op not in NEUTRAL or reals):  # of no terms there is no extreme
+        return None
+    if fold.op == "count":
+        term = i.Select(term, i.ONE, i.ZERO)
+    if test is not None:
+        term = i.Select(test, term, NEUTRAL[op])
+    if not before:
+        return Prefix(fold, op, substitute(term, {index: at}))
+    term = substitute(term, {index: i.Binary("-", at, i.ONE)})
+    return Prefix(fold, op, i.Select(i.Compare(">", at, i.ZERO), term, NEUTRAL[op]))
 
 
-def _along(loop: i.Loop, outer: list[i.Loop], fold: i.Fold, store: i.Store) -> i.Block:
+def _along(loop: i.Loop, outer: list[i.Loop], found: Prefix, store: i.Store) -> i.Block:
     """The loops with that over the terms innermost, behind the others."""
-    (over,) = fold.over
-    assert isinstance(over, i.Over)
     taken = set(names_in((loop, store))) | bound_in((loop, *outer, store))
-    op = next(op for op, name in FOLDS.items() if name == fold.op)
-    running = fresh(RUNNING[op], taken)
-    term = substitute(fold.element, {over.index: i.Var(loop.index)})
-    value = replaced(store.value, lambda node: i.Var(running) if node == fold else node)
-    step = i.Accumulate(running, op, term, store.span)
+    running = fresh(RUNNING[found.op], taken)
+    value = replaced(store.value, lambda node: i.Var(running) if node == found.fold else node)
+    step = i.Accumulate(running, found.op, found.term, store.span)
     inner = replace(loop, body=(step, replace(store, value=value)))
-    body: i.Block = (i.Let(running, "int", STARTS[op][0], store.span), inner)
+    body: i.Block = (i.Let(running, "int", STARTS[found.op][0], store.span), inner)
     for each in reversed(outer):
         body = (replace(each, body=body),)
     return body

@@ -13,7 +13,7 @@ from cvmgen.analysis.windows import Windows, find_windows
 from cvmgen.dtypes import UINT8, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import all_names, assigned, names_in, nodes_in
+from cvmgen.ir.uses import all_names, assigned, carried, names_in, nodes_in
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.typing.real_extremes import integer_extremes
 
@@ -74,7 +74,7 @@ def index_in_turn(body: i.Block) -> str:
 
 def stores_totals(loop: i.Loop) -> bool:
     """Whether a loop stores what it goes on to accumulate."""
-    totals = {each.name for each in loop.body if isinstance(each, i.Accumulate)}
+    totals = {each.name for each in nodes_in(loop.body, i.Accumulate)} & carried(loop)
     stores = (each for each in loop.body if isinstance(each, i.Store))
     return any(totals & names_in(each.value) for each in stores)
 

@@ -41,6 +41,18 @@ operator down {
   output Y : int64[N, K]
   Y[n, k] = sum[j < n + 1](X[j, k] * (k + 1 if k < 5 else 2)) + max[j < k + 1](X[n, j])
 }
+operator before {
+  "Sums and counts of what stands before each, of some of it, and of all so far."
+  input  X : int32[N, K]
+  output Y : int64[N, K + 1]
+  output Z : int64[N, K]
+  output C : int32[N, K]
+  output P : int32[N, K]
+  Y[n, k] = sum[j < k](X[n, j])
+  Z[n, k] = sum[j < k + 1 if X[n, j] > 3](X[n, j]) + X[n, k]
+  C[n, k] = count[j < k if X[n, j] > 0](X[n, j] mod 2 == 1) * 3
+  P[n, k] = 5 - count[j < 1 + k](X[n, j] mod 4 == 1)
+}
 operator means {
   "Of real numbers: means so far, and how far the greatest so far is away."
   input  X : float32[N, K]
@@ -71,6 +83,9 @@ def test_every_target(made: Conformance) -> None:
         ("prefix", drawn((1,))),
         ("prefix", drawn((9,)) >> 4),
         ("down", drawn((6, 13), np.int16)),
+        ("before", drawn((3, 17))),
+        ("before", drawn((1, 1))),
+        ("before", drawn((2, 40)) >> 28),
         ("means", reals),
     ]
     for name, array in rows:
@@ -90,5 +105,10 @@ def test_long_rows(made: Conformance, rows: int, length: int) -> None:
         assert (found == np.cumsum(array, 1, dtype=np.int64)).all(), target
         wanted = 2 * np.maximum.accumulate(array[0].astype(np.int64))
         assert (operators["tried.cummax"](array[0]) == wanted).all(), target
+        before, counted = operators["tried.before"](array)[::2]
+        assert (before[:, 0] == 0).all()
+        assert (before[:, 1:] == np.cumsum(array, 1, np.int64)).all()
+        odd = np.cumsum((array > 0) & (array % 2 == 1), 1)
+        assert (counted[:, 1:] == 3 * odd[:, :-1]).all(), target
         found = operators["tried.prefix"](array[-1] >> 17)[0]
         assert (found == np.cumsum(array[-1] >> 17)).all(), target
