@@ -11,6 +11,7 @@ import pytest
 from cvmgen.driver import C, kernels_or_program, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, walk
+from cvmgen.schedule.generic import unsound_family
 from cvmgen.schedule.kernels import Kernel, Kernels, unsound_parts
 from cvmgen.schedule.schedules import packaged
 from tests.specs import operator
@@ -81,6 +82,16 @@ def test_faults_are_found(part, old, new, said):
     wrong = replace(kernel, tiles=replace(tiles, **{part: body}))
     (found,) = unsound_parts(program, wrong)
     assert said in found
+
+
+def test_kernels_of_one_body_have_that_body():
+    (family,) = kernels().tile_families
+    assert family.types == {"result_t": ("i8", "i32")}
+    assert family.tiles is not None
+    assert not unsound_family(family)
+    for part in ("taking", "running"):
+        shorter = replace(family.tiles, **{part: getattr(family.tiles, part)[:-1]})
+        assert len(unsound_family(replace(family, tiles=shorter))) == 2, "one for each kernel"
 
 
 def test_they_are_shown_before_the_kernel():
