@@ -28,7 +28,7 @@ def test_every_stage_says_what_it_is_for() -> None:
 
 def test_the_stages_of_each_target() -> None:
     assert stages_of(None) == stages_of("c") == DEFAULT
-    assert stages_of("numpy") == (*DEFAULT[:7], "shelter", "arrays", "host")
+    assert stages_of("numpy") == (*DEFAULT[:8], "shelter", "arrays", "host")
     assert stages_of("python")[-2:] == ("shelter", "host")
     assert stages_of("cuda")[-5:] == ("types", "schedule", "host", "families", "dispatch")
     assert "compaction" not in stages_of("cuda")
