@@ -103,6 +103,8 @@ def choice_of(fold: i.Fold, loops: tuple[i.Loop, ...]) -> Choice | None:
             pass
         case _:
             return None
+    if not gives_way(none, fold.op, high):
+        return None
     own = {loop.index for loop in loops}
     outer = tuple(loop for loop in loops if loop.index in names_in(fold))
     tests = conjuncts(test)
@@ -117,6 +119,17 @@ def choice_of(fold: i.Fold, loops: tuple[i.Loop, ...]) -> Choice | None:
                 rest = tuple(loop for loop in outer if loop is not over)
                 return Choice(fold, rest, over, walk, place, before, behind, none)
     return None
+
+
+def gives_way(none: i.Expr, op: str, high: i.Expr) -> bool:
+    """Whether what stands for no index is no greater than any index, or for `min` no less: an index
+    that fails a test brings it in beside those that pass."""
+    above = i.Binary("-", i.ZERO, none) if op == "max" else i.Binary("-", none, high)
+    match algebra.normal(above):
+        case i.Const(value=number):
+            return number >= (0 if op == "max" else -1)
+        case _:
+            return False
 
 
 def place_of(test: i.Expr, index: str) -> i.Expr | None:

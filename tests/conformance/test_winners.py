@@ -35,12 +35,17 @@ WALKED = {
     "by rows": IN_ROWS.format("X[m, k] != m and I[m, k] - m == i"),
     "the index itself": ROW + "Y[i] = max[k < K](k if I[k] == i else -1) * 2",
     "twice": ROW
-    + "Y[i] = max[k < K](k if I[k] == i else -1) - min[k < K](k if X[k] == i else 100)",
+    + "Y[i] = max[k < K](k if I[k] == i else -1) - min[k < K](k if X[k] == i else K + 2)",
+    "as great as the least": ROW + "Y[i] = max[k < K](k if I[k] == i else 0)",
+    "as little as the last": ROW + "Y[i] = min[k < K](k if I[k] == i else K - 1)",
 }
 FOR_EACH = {
     "another value": LAST.format("k div 2 * 2", "I[k] == i"),
     "less than the place": LAST.format("k", "I[k] < i"),
     "twice the place": LAST.format("k", "I[k] == 2 * i"),
+    "more than an index": ROW + "Y[i] = max[k < K](k if I[k] == i else 3)",
+    "less than an index": ROW + "Y[i] = min[k < K](k if I[k] == i else K - 2)",
+    "more or less": ROW + "Y[i] = min[k < K](k if I[k] == i else 100)",
     "the place again": LAST.format("k", "I[k] == i and X[k] > i"),
     "no element is asked": ROW + "Y[i] = 0 if i > 3 else max[k < K](k if I[k] == i else -1)",
 }
