@@ -27,12 +27,14 @@ class FormulaError(Exception):
         env: Env,
         about: tuple[n.Expr, ...] = (),
         hint: str = "",
+        advice: str = "",
     ) -> None:
         self.span = span
         self.message = message
         self.values = dict(env)
         self.about = about  # the expressions whose values make it so
         self.hint = hint
+        self.advice = advice  # what could be written instead, behind the hint
         super().__init__(message)
 
 

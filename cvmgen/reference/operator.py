@@ -321,7 +321,8 @@ class Reference(BoundArguments):
             position = position * extent + at
         if written[position]:
             message = f"element {rules.shape_text(index)} of {item.tensor} is written twice"
-            raise FormulaError(_left(item), message, env, slot_values(item.slots))
+            about = slot_values(item.slots)
+            raise FormulaError(_left(item), message, env, about, advice=_last_one(item))
         written[position] = True
         return position
 
@@ -417,6 +418,17 @@ class Reference(BoundArguments):
 def _is_behind(item: Later) -> bool:
     """Whether something is looked at behind the requirements that come first."""
     return not (isinstance(item, f.Demand) and item.first)
+
+
+def _last_one(item: f.Equation) -> str:
+    """How to say that of several elements with one place the last one is kept."""
+    match item.slots, item.domain.items:
+        case (n.Slot(value=n.Access() as place),), (n.IndexRange(index=index) as each,):
+            other = "j" if index == "i" else "i"
+            last = f"max[{each.span.code}]({index} if {place.span.code} == {other} else -1)"
+            return f"the last {index} for {item.tensor}[{other}] is {last}"
+        case _:
+            return ""
 
 
 def _left(item: f.Equation) -> Span:

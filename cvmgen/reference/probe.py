@@ -253,6 +253,7 @@ class FailureTerms:
         self.lets = {item.name: item for item in items if isinstance(item, f.Let)}
         self.compiler = ExpressionCompiler({**wheres(items), **reference.compiler.definitions})
         self.groups: tuple[dict[str, str], ...] = ({}, {}, {})
+        self.advice = error.advice
         for expr in error.about:
             self.gather(expr, error.values, direct=True)
 
@@ -260,7 +261,8 @@ class FailureTerms:
         """`for example when y = 0, PH = 1`, or nothing."""
         merged = {name: text for group in self.groups for name, text in group.items()}
         terms = [f"{name} = {text}" for name, text in merged.items()]
-        return f"for example when {', '.join(terms[:MOST_TERMS])}" if terms else ""
+        shown = f"for example when {', '.join(terms[:MOST_TERMS])}" if terms else ""
+        return "; ".join(filter(None, (shown, self.advice)))
 
     def gather(self, expr: n.Expr, env: Env, *, direct: bool) -> None:
         """Add the names of an expression; through a `let` only what it is made of."""

@@ -117,6 +117,8 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("cvm.sum", [ONE], {"axes": (0.0,)}, "axes = (0.0,): a tuple of integers is needed"),
     ("cvm.sum", [ONE], {"axes": (False,)}, "axes = (False,): a tuple of integers is needed"),
     ("cvm.sum", [ONE], {"axes": "0"}, "axes = '0': a tuple of integers is needed"),
+    ("cvm.sum", [ONE], {"axes": {0}}, "axes = {0}: a tuple of integers is needed"),
+    ("cvm.sum", [ONE], {"axes": {0: 1}}, "axes = {0: 1}: a tuple of integers is needed"),
     (
         "cvm.sum",
         [ONE],

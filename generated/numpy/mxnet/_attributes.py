@@ -4,7 +4,7 @@ what is none. The python target carries a copy of this file beside its operators
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ._rules import (
     LIST_LIMIT,
     LOWEST,
     MAX_RANK,
+    REAL_BEYOND,
     REAL_NEEDED,
     REALS_NEEDED,
     needed,
@@ -25,6 +26,8 @@ from ._rules import (
     with_terms,
 )
 
+NO_LISTS = (str, bytes, Mapping, Set)
+"""What can be gone through and is no list: texts, and what has no order or holds more than keys."""
 MOST_EXACT = 1 << 53  # the integers up to it are real numbers of 64 bits
 
 
@@ -53,7 +56,7 @@ def real(operator: str, name: str, value: Any) -> float:
     ):
         refuse(operator, name, repr(value), REAL_NEEDED)
     if is_integer(value) and abs(int(value)) > MOST_EXACT:
-        refuse(operator, name, str(value), REAL_NEEDED)
+        refuse(operator, name, str(value), REAL_BEYOND)
     return float(value)
 
 
@@ -101,11 +104,8 @@ def integers(
     rule = needed("a tuple of integers", words)
     if length is not None and is_integer(value):
         value = (value,) * length
-    try:
-        entries = tuple(value)
-    except TypeError:
-        refuse(operator, name, repr(value), rule)
-    if isinstance(value, bytes) or not all(map(is_integer, entries)):
+    entries = _listed(value)
+    if entries is None or not all(map(is_integer, entries)):
         refuse(operator, name, repr(value), rule)
     result = tuple(in_64_bits(operator, name, int(entry)) for entry in entries)
     if length is not None and len(result) != length:
@@ -120,14 +120,23 @@ def reals(operator: str, name: str, value: Any, length: int | None) -> tuple[flo
     one number stands."""
     if length is not None and isinstance(value, (int, float, np.integer, np.floating)):
         value = (value,) * length
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    entries = _listed(value)
+    if entries is None:
         refuse(operator, name, repr(value), REALS_NEEDED)
-    result = tuple(real(operator, name, each) for each in value)
+    result = tuple(real(operator, name, each) for each in entries)
     if length is not None and len(result) != length:
         refuse(operator, name, reals_text(result), f"{length} entries needed")
     if length is None and len(result) > MAX_RANK:
         refuse(operator, name, f"{len(result)} entries", LIST_LIMIT)
     return result
+
+
+def _listed(value: Any) -> tuple[Any, ...] | None:
+    """The entries of a list; None for what is none."""
+    try:
+        return None if isinstance(value, NO_LISTS) else tuple(value)
+    except TypeError:
+        return None
 
 
 def check_range(
