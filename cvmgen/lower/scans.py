@@ -13,6 +13,7 @@ first one 0. What a condition leaves out of a sum of integers is a term of 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,6 +86,33 @@ def perfect(body: i.Block) -> tuple[tuple[i.Loop, ...], i.Store | None]:
             return tuple(loops), None
 
 
+def always_asked(expr: i.Expr) -> Iterator[i.Fold]:
+    """The reductions of an expression whose values are asked for whatever the others are."""
+    match expr:
+        case i.Fold():
+            yield expr
+        case i.Bind(value=value, body=body):
+            yield from always_asked(value)
+            yield from always_asked(body)
+        case i.Select(condition=condition):
+            yield from always_asked(condition)
+        case i.Logic(operands=(first, *_)):
+            yield from always_asked(first)
+        case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
+            yield from always_asked(left)
+            yield from always_asked(right)
+        case i.Not(operand=operand):
+            yield from always_asked(operand)
+        case i.Call(arguments=arguments):
+            for each in arguments:
+                yield from always_asked(each)
+        case i.Access(which=None, index=index):
+            for each, _ in index:
+                yield from always_asked(each)
+        case _:
+            pass
+
+
 def first_apart(value: i.Expr, index: i.Expr) -> i.Expr:
     """A choice that asks whether there is an element before, with that one first."""
     match value:
@@ -154,12 +182,13 @@ def carry_scans(program: i.Program) -> i.Program:
 
 
 def _with_prefix(nest: i.Nest, *, reals: bool) -> i.Nest:
-    """A nest that reduces all terms up to each index goes along it with the result so far."""
+    """A nest that reduces all terms up to each index goes along it with the result so far, which
+    each result asks for: where some do not, the others' terms may lie outside of what they read."""
     loops, store = perfect(nest.body)
     if store is None or nest.each is not None or nest.guarded is not None:
         return nest
     for loop in loops:
-        folds = set(nodes_in(store.value, i.Fold))
+        folds = dict.fromkeys(always_asked(store.value))
         found = [each for each in (prefix_of(e, loop, reals=reals) for e in folds) if each]
         if len(found) == 1 and not any(loop.index in names_in(each.high) for each in loops):
             outer = [each for each in loops if each is not loop]

@@ -17,7 +17,6 @@ them. What it reads is what a result read: tests are made in the order of the fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
@@ -27,7 +26,7 @@ from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import bound_in, names_in
 from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.lower.list_nests import box_size
-from cvmgen.lower.scans import perfect
+from cvmgen.lower.scans import always_asked, perfect
 
 WHY = "which one a place has, found in one walk"
 
@@ -62,33 +61,6 @@ def choose_by_place(program: i.Program) -> i.Program:
                     e for e in program.nests if e.tensor == nest.tensor and e.span == nest.span
                 )
     return program
-
-
-def always_asked(expr: i.Expr) -> Iterator[i.Fold]:
-    """The reductions of an expression whose values are asked for whatever the others are."""
-    match expr:
-        case i.Fold():
-            yield expr
-        case i.Bind(value=value, body=body):
-            yield from always_asked(value)
-            yield from always_asked(body)
-        case i.Select(condition=condition):
-            yield from always_asked(condition)
-        case i.Logic(operands=(first, *_)):
-            yield from always_asked(first)
-        case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
-            yield from always_asked(left)
-            yield from always_asked(right)
-        case i.Not(operand=operand):
-            yield from always_asked(operand)
-        case i.Call(arguments=arguments):
-            for each in arguments:
-                yield from always_asked(each)
-        case i.Access(which=None, index=index):
-            for each, _ in index:
-                yield from always_asked(each)
-        case _:
-            pass
 
 
 def choice_of(fold: i.Fold, loops: tuple[i.Loop, ...]) -> Choice | None:

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cvmgen.driver import C, lower
 from cvmgen.lower.scan_parts import LONG, PART
+from cvmgen.source import Source
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.conformance.calls import Call, Conformance
 from tests.conformance.together import together
 
@@ -53,6 +57,20 @@ operator before {
   C[n, k] = count[j < k if X[n, j] > 0](X[n, j] mod 2 == 1) * 3
   P[n, k] = 5 - count[j < 1 + k](X[n, j] mod 4 == 1)
 }
+operator some {
+  "The sum of what stands before, which not all ask for."
+  input  X : int32[K]
+  output Y : int64[3*K]
+  Y[k] = sum[j < k](X[j]) if k <= K else -1
+}
+operator some_so_far {
+  "The greatest one so far, which not all ask for, and sums in a reduction."
+  input  X : int32[K]
+  output Y : int64[3*K]
+  output Z : int64[K]
+  Y[k] = max[j < k + 1](X[j]) if k < K else -1
+  Z[k] = max[m < 3](sum[j < k + 1](X[j] * m))
+}
 operator means {
   "Of real numbers: means so far, and how far the greatest so far is away."
   input  X : float32[N, K]
@@ -86,6 +104,8 @@ def test_every_target(made: Conformance) -> None:
         ("before", drawn((3, 17))),
         ("before", drawn((1, 1))),
         ("before", drawn((2, 40)) >> 28),
+        ("some", drawn((7,))),
+        ("some_so_far", drawn((7,))),
         ("means", reals),
     ]
     for name, array in rows:
@@ -93,6 +113,14 @@ def test_every_target(made: Conformance) -> None:
     much = np.full(5, 2**30, np.int32)
     refusal = made.check(Call("tried.prefix", (much,))).refusal
     assert refusal == "tried.prefix: Y: element (1,) does not fit int32"
+
+
+def test_what_only_some_ask_for() -> None:
+    """The others may not read so far: theirs are no running sums."""
+    at = [name for name, _ in C].index("scans")
+    for operator in check_files([SpecFile(Source("tried.cvm", FORMULAS), "tried")]):
+        before, after = (lower(operator, C[: at + more]) for more in (0, 1))
+        assert (before == after) == operator.name.startswith("some"), operator.name
 
 
 @pytest.mark.parametrize("length", [LONG - 1, LONG, LONG + 1, 17 * PART + 1])
