@@ -313,7 +313,9 @@ class ShortIntegers(IntegerRanges):
 
     def moved(self, op: str, value: i.Expr, by: i.Expr, cut: Cut) -> i.Expr | None:
         """value + by, or value - by, or constant - by, whose other part is cut instead."""
-        if op == "-" and isinstance(value, i.Const):  # which turns the ends around
+        if op == "-" and isinstance(value, i.Const):  # which turns the ends around, and their order
+            if cut.low and cut.high and not self.ordered(cut.low, cut.high):
+                return None
             ends = [self.end("-", value, each) for each in (cut.high, cut.low)]
             changed = self.cut_between(by, *ends)
             return None if changed is None else i.Binary("-", value, changed)
