@@ -160,8 +160,8 @@ def _mark_used(entry: Path) -> None:
 def _sweep() -> None:
     """Once a day, remove what nobody used for `UNUSED_DAYS`, and the oldest beyond `MOST_BYTES`.
 
-    What was used within the last day stays, however much it is: another process may have asked
-    for it and not have opened it yet.
+    What was used within the last day, of which `_mark_used` tells with a day's patience, stays,
+    however much it is: another process may have asked for it and not have opened it yet.
     """
     folder = cache_folder()
     stamp = folder / "swept"
@@ -175,7 +175,7 @@ def _sweep() -> None:
         with contextlib.suppress(FileNotFoundError):  # another process sweeps too
             entry = digest.with_suffix("")
             size += entry.stat().st_size
-            if used < limit or (size > MOST_BYTES and used < now - _DAY):
+            if used < limit or (size > MOST_BYTES and used < now - 2 * _DAY):
                 digest.unlink()
                 entry.unlink()
     for left in (*folder.glob("failed/*"), *folder.glob("entries/*/*.partial")):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ from cvmgen.cli.runs import (
 from cvmgen.errors import CacheError, Faults
 from cvmgen.spec.tables import keep_tables
 
-SPREAD = {"jobs": "CVMGEN_JOBS", "scheduler": "CVMGEN_SCHEDULER"}
+SPREAD = {"jobs": "CVMGEN_JOBS", "workers": "CVMGEN_SCHEDULER"}
 """Options that are read where processes are started, and by which variable."""
 
 
@@ -96,10 +97,23 @@ def kept_tables(origin: str, make: Callable[[], bytes]) -> bytes:
 
 def perform(options: argparse.Namespace, faults: Faults) -> Exit:
     """Hand the options to their command."""
-    for name, variable in SPREAD.items():
-        if (given := getattr(options, name, None)) is not None:
-            os.environ[variable] = str(given)
-    return COMMANDS[options.command].run(options, faults)
+    with spread(options):
+        return COMMANDS[options.command].run(options, faults)
+
+
+@contextmanager
+def spread(options: argparse.Namespace) -> Iterator[None]:
+    """For the block, the variables say what the options of SPREAD say."""
+    given = {variable: getattr(options, name, None) for name, variable in SPREAD.items()}
+    before = {variable: os.environ.get(variable) for variable in given}
+    os.environ |= {variable: str(value) for variable, value in given.items() if value is not None}
+    try:
+        yield
+    finally:
+        for variable, value in before.items():
+            os.environ.pop(variable, None)
+            if value is not None:
+                os.environ[variable] = value
 
 
 def parser() -> argparse.ArgumentParser:

@@ -28,6 +28,7 @@ def add_spec(made: argparse.ArgumentParser) -> None:
 def add_scheduler(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--scheduler",
+        dest="workers",
         metavar="ADDRESS",
         help="let the workers of this Dask scheduler take operators, as tcp://localhost:8786; they "
         "need this cvmgen, and its folders at the same paths",

@@ -316,7 +316,7 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
     if given is not None:
         own_schedules(options)
         others = options.ledger or on_terms(options) or options.generated is not None
-        spread = options.jobs is not None or options.scheduler is not None
+        spread = options.jobs is not None or options.workers is not None
         if others or options.target != "c" or spread:
             raise UsageError("--model goes with --explain and names of steps alone")
         return verify.verify_model(

@@ -185,7 +185,7 @@ def test_sweeps_the_oldest_beyond_the_limit(cache: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(build_cache, "MOST_BYTES", 10)
     now = time.time()
     entries = {}
-    for name, hours in (("oldest", 99), ("older", 50), ("old", 49), ("new", 1)):
+    for name, hours in (("oldest", 99), ("older", 50), ("old", 49), ("new", 47)):
         entry = get_or_build(KEY, f".{name}", lambda path: path.write_text("1234") and None)
         used = now - hours * 60 * 60
         os.utime(entry.with_name(f"{entry.name}.sha256"), (used, used))

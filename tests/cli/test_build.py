@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,8 @@ import pytest
 from cvmgen.api.cuda_cpu_backend import PRELUDE
 from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library
+from cvmgen.build.process import workers
+from cvmgen.cli.command import spread
 from cvmgen.emit import c_support, cuda_support, numpy, python
 
 from .conftest import Build, Command, Outcome, contents, edit, own_files
@@ -395,9 +397,11 @@ def test_without_a_compiler_the_files_are_written(
 
 
 def test_the_number_of_compilers(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CVMGEN_JOBS", "")  # restored afterwards
+    monkeypatch.setenv("CVMGEN_JOBS", "3")
+    with spread(Namespace(jobs=1, workers=None)):
+        assert workers() == 1
     assert build("-j", "1").code == 0
-    assert os.environ["CVMGEN_JOBS"] == "1"
+    assert workers() == 3
 
 
 def test_a_spec_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:
