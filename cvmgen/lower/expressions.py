@@ -26,6 +26,14 @@ from cvmgen.spec.terms import TermFinder
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
 
+OF_ONE_POINT = ("index", "pack", "parameter")
+
+
+def names_of_the_call(operator: f.Operator) -> set[str]:
+    """Attributes, extents and lets: no local may be called so, as others read these beside it."""
+    refs = (each for each in n.walk(operator.items) if isinstance(each, n.Ref))
+    return {each.name for each in refs if each.role not in OF_ONE_POINT}
+
 
 class Expressions:
     """Keeps which definitions are in reach and which names are taken.
@@ -51,7 +59,7 @@ class Expressions:
         self.growing: dict[str, i.Expr] = {}  # the list being made, and how long it is so far
         self.lists = used_lists(operator, self.definitions)
         self.in_memory = lets_in_memory(operator, never)
-        self.tensors = {*operator.type_of, *self.in_memory}
+        self.tensors = {*operator.type_of, *self.in_memory, *names_of_the_call(operator)}
 
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""

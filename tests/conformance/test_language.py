@@ -123,6 +123,14 @@ BODIES = [
     ("Y[i] = 1 if i in {j for j < 3} + {2 * j for j < 4} else 0", "one set and another"),
     ("Y[i] = count({j for j < 4} - {j for j < min(i, 2)})", "how many one set has alone"),
     ("Y[i] = count({j for j < min(i, 3)} + {2 * j for j < 4})", "how many two sets have"),
+    (
+        "Y[i] = clip(third(X[i], clip(N, 0, 9)) * third(X[i], clip(X[i], 0, 9)), -99999, 99999)",
+        "a parameter that is called as an extent",
+    ),
+    (
+        "Y[i] = clip(third(X[i], clip(X[i], 0, 9)) * third(X[i], clip(N, 0, 9)), -99999, 99999)",
+        "the same in the other order",
+    ),
 ]
 
 # Lets on selected lists, and what the operator gives of them.
@@ -180,7 +188,8 @@ def constructs(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
     """An operator for each row."""
     texts = (construct(at, *row) for at, row in enumerate(CONSTRUCTS))
     clip = "def clip(x, low, high) = max(low, min(x, high))"
-    return together(tmp_path_factory.mktemp("tried"), (clip, *texts))
+    third = "def third(x, N) = x div 3 * N + N"
+    return together(tmp_path_factory.mktemp("tried"), (clip, third, *texts))
 
 
 def construct(at: int, body: str, why: str) -> str:
