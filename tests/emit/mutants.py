@@ -142,7 +142,7 @@ MUTANTS = (
         ADD,
         "d * B_step], B_step",
         "d * B_step], A_step",
-        "cvm_broadcast_add_Y_int8_int32",
+        "broadcast_add_Y_body",
     ),
     Mutant(
         "a stride that is left out",
@@ -151,7 +151,7 @@ MUTANTS = (
         "cvm/transpose.cu",
         "d_start + d * d_step",
         "d_start + d",
-        "cvm_transpose_Y_int8_int8",
+        "transpose_Y_body",
     ),
     Mutant(
         "an index that may be one too great",
@@ -160,7 +160,7 @@ MUTANTS = (
         "cvm/take.cu",
         "n_size - 1",
         "n_size",
-        "cvm_take_Y_0_int8_int8",
+        "take_Y_0_body",
     ),
     Mutant(
         "a shift by one more",
@@ -169,7 +169,7 @@ MUTANTS = (
         SHIFT,
         ">> (shift_bit - 1)",
         ">> shift_bit",
-        "cvm_cvm_right_shift_Y_int8_int32",
+        "cvm_right_shift_Y_body",
     ),
     Mutant(
         "rounding that overflows",
