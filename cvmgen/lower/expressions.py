@@ -59,7 +59,7 @@ class Expressions:
         self.growing: dict[str, i.Expr] = {}  # the list being made, and how long it is so far
         self.lists = used_lists(operator, self.definitions)
         self.in_memory = lets_in_memory(operator, never)
-        self.tensors = {*operator.type_of, *self.in_memory, *names_of_the_call(operator)}
+        self.kept_names = {*operator.type_of, *self.in_memory, *names_of_the_call(operator)}
 
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""
@@ -183,7 +183,7 @@ class Expressions:
 
     def fresh(self, name: str) -> str:
         """A name that nothing around has, nor, as it would mean something else there, inside."""
-        return fresh(name, {*self.active, *self.inner, *self.tensors})
+        return fresh(name, {*self.active, *self.inner, *self.kept_names})
 
     @contextmanager
     def around(self, *parts: i.Expr) -> Iterator[None]:

@@ -9,8 +9,9 @@ since the last index of each read is below that end; what is filled is as it was
 is computed by itself, so that recurrences are left alone. The end lies within the memory: it does
 not fall as the other indices grow, and is no more than the extent at the last of them.
 
-Lets are looked at from the last one to the first: where one is not filled, it reads nothing. Sums
-of products stay whole, since blocks of them are made at once.
+Lets are looked at from the last one to the first: where one is not filled, it reads nothing. What
+is reduced stays whole, since blocks of it are made at once; blocks of products of real numbers end
+where rows do.
 """
 
 from __future__ import annotations
@@ -79,8 +80,7 @@ def filled_part(program: i.Program, nest: i.Nest) -> i.FilledPart | None:
 
 
 def stays_whole(value: i.Expr, kind: str) -> bool:
-    """Whether results are reduced: blocks of them are made at once. Those of sums of products of
-    real numbers end where rows do."""
+    """Whether results are reduced, other than to sums of products of real numbers."""
     match value:
         case i.Fold(op="sum", element=i.Binary("*", i.Access(), i.Access()), condition=None):
             return kind != "real"

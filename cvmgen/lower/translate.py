@@ -48,7 +48,7 @@ class Translator(Expressions):
                 case f.Equation():
                     nests.append(self.nest(item, case))
                 case f.Demand():
-                    taken = {*self.tensors, *(each.name for each in self.scratch)}
+                    taken = {*self.kept_names, *(each.name for each in self.scratch)}
                     found, sizes, nest = demand_nest(self, item, case, taken)
                     self.scratch.append(found)
                     statements += sizes

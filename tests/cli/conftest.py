@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,10 @@ from tests.operators import product
 from tests.targets import quick_compiler
 
 ROOT = Path(__file__).resolve().parents[2]
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+needs_browser = pytest.mark.skipif(browser is None, reason=f"no browser: {', '.join(BROWSERS)}")
 
 OPERATORS = """\
 operator double {
@@ -198,3 +203,27 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
+
+
+@pytest.fixture
+def in_browser(tmp_path: Path) -> Callable[[str, str, str], str]:
+    """What a page has become once it is shown, at an anchor, and a script has acted on it."""
+
+    def shown(page: str, script: str, anchor: str) -> str:
+        acting = page.replace("</body>", f"<script>{script}</script></body>")
+        place = tmp_path / "page.html"
+        place.write_text(acting, encoding="utf-8")
+        assert browser is not None
+        command = [browser, "--headless", "--disable-gpu", "--virtual-time-budget=1000"]
+        command += ["--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+        told = subprocess.run(
+            [*command, f"{place.as_uri()}{anchor}"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        return told.stdout
+
+    return shown
