@@ -251,6 +251,9 @@ class PythonPrinter(Imports):
                 return self.leveled(i.Real("inf"))
             case "max" | "min" | "abs" | "len" as name:
                 return f"{self.builtin(name)}({arguments})", PRIMARY
+            case "clip":  # of the host's numbers, where elements elsewhere have the same names
+                value, low, high = expr.arguments
+                return self.leveled(i.Call("max", (low, i.Call("min", (value, high)))))
             case "lowest":
                 return "support.BELOW_ALL", PRIMARY
             case "highest":

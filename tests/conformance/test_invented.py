@@ -23,13 +23,13 @@ from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.wild import wild
 from tests.emit.units import joined
 
-CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
+DEFS = "def clip(x, low, high) = max(low, min(x, high))\ndef square(x) = x * x\n"
 
 
 def checked(bodies: list[str], space: Space) -> tuple[Operator, ...]:
     """An operator for each right side, but for those with values that no machine type holds."""
     texts = [space.operator(f"f{at}", body) for at, body in enumerate(bodies)]
-    operators = check_files([SpecFile(Source("f.cvm", CLIP + "".join(texts)), "invented")])
+    operators = check_files([SpecFile(Source("f.cvm", DEFS + "".join(texts)), "invented")])
     return tuple(operator for operator in operators if has_types(operator))
 
 
@@ -132,6 +132,7 @@ WRONG_ONCE = [
     ("count({B[j] mod 5 for j < i + 1})", "what a loop is worth is known in front of it"),
     ("max[j < N](w) + w where w = X[i] div 3", "a name of a where is no value of the host"),
     ("B[i] * (0 - (0 - i))", "two signs in a row are no decrement"),
+    ("clip(square(clip(B[i], -9, 9)), 0, 9) * clip(square(clip(a, -2, 3)), 0, 9)", "x is both"),
     ("0 if 65536 >= X[i] else 1", "an int8 is always below 65536, which is no fault"),
     (
         "(X[i] + B[i]) * (X[i] - B[i]) + sum[j < N](X[j] * B[j]) * (X[i] div 3) + (X[i] mod 7) * "
