@@ -18,6 +18,8 @@
 # make tflite-samples  ask interpreters of TensorFlow Lite anew for what tests compare models with
 # make tflite-differences  where its kernels for other machines give other integers
 # make tosa-conformance  what Arm's generator of tests and reference model say of the opset tosa
+# make peers-conformance  other models of each operator by the runtimes of TensorFlow Lite and ONNX, and
+#                 all of ONNX's own tests of nodes; PEERS_SEED=n draws others
 # make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
 # make gpu-bench  measure on a GPU
 # make gpu-first  all that a GPU can tell, in under 10 minutes, without a network or a set-up;
@@ -37,6 +39,8 @@ TOSA_TOOLS ?= build/tosa-tools
 TFLITE_TOOLS ?= build/tflite-tools
 ONNX_TOOLS ?= build/onnx-tools
 TOSA_OPERATORS ?=
+PEERS_SEED ?= $(shell date +%s)
+PEERS_MODELS ?= 8
 GPU_PYTHON ?= 3.12
 
 BIN := $(VENV)/bin
@@ -54,7 +58,7 @@ EMULATION := $(VENV)/.installed-emulation-$(KEY)
 DOCS := $(VENV)/.installed-docs-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-differences tflite-samples tosa-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-differences tflite-samples tosa-conformance peers-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -165,6 +169,18 @@ tosa-conformance: $(TEST)
 	@test -d $(TOSA_TOOLS) || $(PYTHON) -m venv $(TOSA_TOOLS)
 	@$(TOSA_TOOLS)/bin/pip install --quiet tosa-tools
 	@$(BIN)/python tools/tosa_conformance.py $(TOSA_TOOLS) build/tosa-conformance $(TOSA_OPERATORS)
+
+# In environments of their own.
+peers-conformance: $(TEST)
+	@for tools in $(TFLITE_TOOLS) $(ONNX_TOOLS); do \
+	    test -d $$tools || $(PYTHON) -m venv $$tools || exit 1; \
+	done
+	@$(TFLITE_TOOLS)/bin/pip install --quiet ai-edge-litert flatbuffers tflite-micro
+	@$(ONNX_TOOLS)/bin/pip install --quiet onnx onnxruntime
+	@mkdir -p build/peers && echo "PEERS_SEED=$(PEERS_SEED)"
+	@$(TFLITE_TOOLS)/bin/python tools/tflite_samples build/peers/tflite.npz $(PEERS_SEED) $(PEERS_MODELS)
+	@$(ONNX_TOOLS)/bin/python tools/onnx_samples.py build/peers/onnx.npz $(PEERS_SEED)
+	@$(BIN)/python tools/peers_conformance.py build/peers
 
 # Without a GPU it says so and is content.
 gpu-test: $(TEST)

@@ -7,6 +7,8 @@ calls one after the other, and what the interpreter of the package `tflite-micro
 runs in an environment of its own, which these packages need. SPACE_TO_BATCH_ND and EXP are asked of
 the reference kernels of `ai-edge-litert`: the other interpreter fills with 0, not with the zero
 point, and has no EXP of int8.
+With a path, a seed and a number, samples of other models are written there, that many of each
+operator: `make peers-conformance`.
 `differences.py` tells where the others do not give the same, `roundings.py` writes samples of that.
 """
 
@@ -139,11 +141,11 @@ OTHER_SEEDS = {"RELU6": 7}
 OF_REFERENCE = ("SPACE_TO_BATCH_ND", "EXP")
 
 
-def models() -> Iterator[tuple[str, bytes, int]]:
-    """Each model with its name, and how often it is called."""
+def models(first: int = SEED, several: int | None = None) -> Iterator[tuple[str, bytes, int]]:
+    """Each model with its name, and how often it is called; `several` of each operator."""
     for name, make in ONE.items():
-        for number in range(MORE.get(name, 1)):
-            seed = SEED + number + OTHER_SEEDS.get(name, 0)
+        for number in range(several or MORE.get(name, 1)):
+            seed = first + number + OTHER_SEEDS.get(name, 0)
             calls = LONGER if name == "SVDF" else CALLS
             yield f"{name} {number}", make(np.random.default_rng(seed)), calls
     yield "small network", networks.small_network(), LONGER
@@ -203,8 +205,11 @@ def main() -> None:
         roundings.write(ONE, networks.small_network(), drawn)
         return
     found: dict[str, Any] = {}
-    for name, data, calls in models():
-        found |= recorded(name, data, calls)
+    for name, data, calls in models(*map(int, sys.argv[2:])):
+        try:
+            found |= recorded(name, data, calls)
+        except RuntimeError as error:
+            print(f"{name}: {error}")
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
     np.savez_compressed(target, **found)
     print(f"{len(found)} arrays in {target}, {target.stat().st_size:,} bytes")
