@@ -53,8 +53,8 @@ def lines_of(made: Product, runs: Runs, values: Array) -> Mapping[str, Array] | 
         return None
     lines = columns_of(made, runs, values)
     found: dict[str, Array] = {"lines": lines.ravel()}
-    if made.zero:
-        sums = lines.sum(axis=2, dtype=np.int64) * made.zero
+    if made.signed_zero:
+        sums = lines.sum(axis=2, dtype=np.int64) * made.signed_zero
         found["excess"] = sums.astype(np.int32).ravel()  # modulo 2^32, as totals are made
     return found
 
@@ -103,7 +103,7 @@ def tile_contraction(
     runs = ElementRuns(4 * tile.runs.quads, number, run_start(i.Var(number), tile.runs.starts))
     line = batch_number(made).scaled(made.column[1]).plus(Linear(0, {i.Var(made.column[0]): 1}))
     excess = None
-    if made.zero:
+    if made.signed_zero:
         excess = i.Load(tile.packed[1], None, names.within(line.expr()))
     total, after = finished(kernel, tile, storage, names, excess)
     summed = fresh("k", names.taken)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
+
+import numpy as np
 
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
@@ -15,7 +18,6 @@ from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.known.known_types import ElementStorage
 from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.products import (
-    BYTE,
     Product,
     Runs,
     find_product,
@@ -33,8 +35,8 @@ AxisOrder = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class TileForm:
-    """What the tiles of a target ask for: data of a machine type, `bias` above their values, in
-    runs of a multiple of `step` bytes, of which `slack` may lie beyond the tensor. It `wants`
+    """What the tiles of a target ask for: data of a machine type, `bias` above bytes with a sign,
+    in runs of a multiple of `step` bytes, of which `slack` may lie beyond the tensor. It `wants`
     products, by their schedules, and has the parameter `packed`: the first array, and what else
     tiles read, by what stands behind its name; None where it cannot."""
 
@@ -100,10 +102,11 @@ def lay_out(model: Model, schedules: Schedules, form: TileForm = REGISTER_TILE) 
             turn_parameters(model, along_memory(kernel, rows | ordered(model, orders)), orders)
     placements = rows | ordered(model, orders)
     zeros = {each.data.tensor: each.zero for each in products.values() if reaches_out(model, each)}
+    shifts = {each.data.tensor: each.shift for each in products.values()}
     for name, pad in pads.items():
         beyond = zeros.get(name, 0)
         placements[name] = replace(placements[name], pads=pad, slack=form.slack, beyond=beyond)
-        elements[name] = replace(elements[name], type=form.type, bias=form.bias)
+        elements[name] = replace(elements[name], type=form.type, bias=form.bias - shifts[name])
     return with_tiles(model, products, Storage(elements, placements), form)
 
 
@@ -122,10 +125,13 @@ def tile_candidates(
             continue
         known, values = elements[made.data.tensor].range, model.tensors[made.weights.tensor].values
         assert values is not None
-        inside = BYTE.low <= known.low and known.high <= BYTE.high
-        order = made.order()
-        fits = inside and total_range(values, made, known).fits(32)
-        if reaches_out(model, made):  # one border serves all who read it
+        bordered, order = reaches_out(model, made), made.order()
+        found = made.of_bytes(known, bordered=bordered)
+        if found is None:
+            continue
+        made = found
+        fits = total_range(values, made, known).fits(32)
+        if bordered:  # one border serves all who read it
             fits = fits and zeros.setdefault(made.data.tensor, made.zero) == made.zero
         if fits and orders.setdefault(made.data.tensor, order) == order:
             products[at] = made
@@ -226,7 +232,10 @@ def with_tiles(
         found = None if runs is None else form.packed(made, runs, values)
         if runs is None or found is None:
             continue
-        own = {f"{made.weights.tensor}_{word}": array for word, array in found.items()}
+        own = {
+            named_array(f"{made.weights.tensor}_{word}", array, arrays): array
+            for word, array in found.items()
+        }
         for name, array in own.items():
             kind = f"i{8 * array.itemsize}"
             elements[name] = ElementStorage(LIMITS[kind], kind)
@@ -235,3 +244,10 @@ def with_tiles(
         total = total_range(values, made, elements[made.data.tensor].range)
         tiles[at] = TileLayout(made, runs, tuple(own), total)
     return Layouts(Storage(elements, placements, arrays), tiles)
+
+
+def named_array(name: str, array: Array, taken: Mapping[str, Array]) -> str:
+    """The name, or one beside it where that is another array: of one parameter tiles may read
+    several forms."""
+    numbered = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(each for each in numbered if np.array_equal(taken.get(each, array), array))

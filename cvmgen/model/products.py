@@ -3,13 +3,13 @@
 The loops of such a kernel are those that only the data see (rows), those that only the parameter
 sees (columns), and those of both (batches), as a product of matrices has them. Tests that an
 element of the data is inside its tensor are left to a border around it, of the zero point that is
-subtracted from each of them.
+subtracted from each of them. What is subtracted from the parameter is so when it is packed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product as combinations
 from itertools import takewhile
 from math import prod
@@ -29,12 +29,14 @@ from cvmgen.schedule.intrinsics import DOT4
 LEAST_COLUMNS = 6  # fewer leave most of a panel empty
 LEAST_SUMMED = 8
 BYTE = Range(-128, 127)
+BYTES = (BYTE, Range(0, 255))
 PRODUCTS = 16  # of a tile, which take as long as a statement for a result
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The parts of a kernel: its loops by what sees them, both factors, what follows."""
+    """The parts of a kernel: its loops by what sees them, both factors and the zero points that
+    are subtracted from them, what follows. The data are bytes of this range."""
 
     rows: Loops
     batches: Loops
@@ -43,8 +45,28 @@ class Product:
     data: i.Access
     weights: i.Access
     zero: int
+    weights_zero: int
     total: i.Let
     after: tuple[i.Stmt, ...]
+    bytes: Range = BYTE
+
+    @property
+    def shift(self) -> int:
+        """How far the range of the data lies above that of bytes with a sign."""
+        return self.bytes.low - BYTE.low
+
+    @property
+    def signed_zero(self) -> int:
+        """The zero point among bytes with a sign."""
+        return self.zero - self.shift
+
+    def of_bytes(self, known: Range, *, bordered: bool) -> Product | None:
+        """The product of data with this range, by which all products of a tensor have the same
+        bytes; None where there are none for it, or for the border."""
+        found = next((each for each in BYTES if each.join(known) == each), None)
+        if found is None or (bordered and not found.low <= self.zero <= found.high):
+            return None
+        return replace(self, bytes=found)
 
     def order(self) -> tuple[int, ...]:
         """The dimensions of the data, those last that only the sum walks."""
@@ -95,20 +117,29 @@ def find_product(kernel: ModelKernel, model: Model) -> Product | None:
             pass
         case _:
             return None
-    for factor, weights in ((one, other), (other, one)):
-        data, number = above_zero_point(factor)
-        match data, number, weights:
-            case i.Access(), i.Const(value=int(zero)), i.Access():
-                pass
-            case i.Access(), None, i.Access():
-                zero = 0
-            case _:
-                continue
-        if is_parameter(model, weights) and not is_parameter(model, data):
-            made = sorted_loops(kernel, summed, (data, zero), weights, total, tuple(after))
+    first, second = above_number(one), above_number(other)
+    if first is None or second is None:
+        return None
+    for data, weights in ((first, second), (second, first)):
+        if is_parameter(model, weights[0]) and not is_parameter(model, data[0]):
+            made = sorted_loops(kernel, summed, data, weights, total, tuple(after))
             if made is not None and admissible(made, tests, model):
                 return made
     return None
+
+
+AboveNumber = tuple[i.Access, int]
+
+
+def above_number(factor: i.Expr) -> AboveNumber | None:
+    """A factor as an element, and the number that is subtracted from it; None if it is none."""
+    match above_zero_point(factor):
+        case i.Access() as element, None:
+            return element, 0
+        case i.Access() as element, i.Const(value=int(zero)):
+            return element, zero
+        case _:
+            return None
 
 
 def is_parameter(model: Model, access: i.Access) -> bool:
@@ -118,13 +149,14 @@ def is_parameter(model: Model, access: i.Access) -> bool:
 def sorted_loops(
     kernel: ModelKernel,
     summed: Loops,
-    above: tuple[i.Access, int],
-    weights: i.Access,
+    above: AboveNumber,
+    by: AboveNumber,
     total: i.Let,
     after: tuple[i.Stmt, ...],
 ) -> Product | None:
-    """The outer loops by which of the factors sees them; the data are `above` a zero point."""
-    data, zero = above
+    """The outer loops by which of the factors sees them; the data are `above` a zero point,
+    and so are the weights."""
+    (data, zero), (weights, weights_zero) = above, by
     seen, known = names_in(data), names_in(weights)
     rows = tuple(each for each in kernel.loops if each[0] in seen and each[0] not in known)
     batches = tuple(each for each in kernel.loops if each[0] in seen & known)
@@ -132,7 +164,9 @@ def sorted_loops(
     both = all(name in seen and name in known for name, _ in summed)
     if len(columns) != 1 or not both or len(rows) + len(batches) + 1 != len(kernel.loops):
         return None
-    return Product(rows, batches, columns[0], summed, data, weights, zero, total, after)
+    return Product(
+        rows, batches, columns[0], summed, data, weights, zero, weights_zero, total, tuple(after)
+    )
 
 
 def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
@@ -142,9 +176,8 @@ def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
     if made.column[1] < LEAST_COLUMNS or prod(n for _, n in made.summed) < LEAST_SUMMED:
         return False
     kinds = {model.tensors[each.tensor].kind for each in (made.data, made.weights)}
-    if kinds != {"int"} or values.min() < BYTE.low or values.max() > BYTE.high:
-        return False
-    if not BYTE.low <= made.zero <= BYTE.high:
+    least, most = (int(each) - made.weights_zero for each in (values.min(), values.max()))
+    if kinds != {"int"} or BYTE.join(Range(least, most)) != BYTE:
         return False
     plain = all(is_plain_entry(entry) for entry, _ in (*made.data.index, *made.weights.index))
     shape = model.tensors[made.data.tensor].shape
@@ -224,7 +257,8 @@ def columns_of(made: Product, runs: Runs, values: Array) -> Array:
     for start, batch in zip(starts, made_of, strict=True):
         for first in range(0, extent, PANEL):  # whose places do not take much memory
             columns = start + step * np.arange(first, min(first + PANEL, extent))
-            found = values.ravel()[columns[:, None] + across * counts]
+            found = values.ravel()[columns[:, None] + across * counts].astype(np.int64)
+            found -= made.weights_zero
             batch[first : first + PANEL] = np.where(counts, found, 0)
     return made_of
 
@@ -270,7 +304,7 @@ def total_range(values: Array, made: Product, data: Range) -> Range:
     named = {name for name, _ in (*made.batches, made.column)}
     kept = tuple(at for at, (entry, _) in enumerate(made.weights.index) if named & names_in(entry))
     axes = tuple(at for at in range(values.ndim) if at not in kept)
-    wide = values.astype(np.int64)
+    wide = values.astype(np.int64) - made.weights_zero
     data = Range(data.low - made.zero, data.high - made.zero)
     data = data.join(Range(0, 0))  # what a test or a border leaves out
     ends = np.stack([wide * data.low, wide * data.high])

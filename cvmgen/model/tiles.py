@@ -155,7 +155,7 @@ class Tiled:
         blocks = prod(extent for _, extent in self.outer) * self.row.blocks * self.column.blocks
         return (
             f"stages {data} as bytes: {len(runs.starts)} runs of {4 * runs.quads} for a row",
-            *([f"  less {zero}"] if (zero := self.tile.product.zero) else []),
+            *([f"  less {zero}"] if (zero := self.tile.product.signed_zero) else []),
             f"packs {weights} in panels of {PANEL} columns",
             f"{blocks} blocks of at most {self.row.size} rows and {self.column.size} columns",
         )
@@ -186,7 +186,7 @@ class Tiled:
             self.tile.runs.quads,
             i.Load(self.tile.panels, None, self.panels()),
             self.panel_count(),
-            self.tile.product.zero,
+            self.tile.product.signed_zero,
             span_of(self.kernel),
         )
 

@@ -29,6 +29,7 @@ from cvmgen.model.device_tiles import progressions
 from tests.emit.test_cuda_sanitized import ADDRESSES, QUICK, linux, report_of
 from tests.fake_gpu import SOURCE, fake_state, has_nvrtc
 from tests.graph.test_tflite import SMALL, STREAM, model_of
+from tests.model.byte_models import ByteModel
 from tests.model.golden import DIGITS
 from tests.model.invented import MODELS, Sketch, with_narrow_tiles
 from tests.model.test_models import RESNET, inputs, results
@@ -58,9 +59,10 @@ def drawn(operators: Operators) -> Iterator[tuple[str, Any, Any]]:
     for sample in (SMALL, STREAM):
         yield sample.replace(" ", "_"), model_of(sample), None
     yield "digits", DIGITS / "digits.json", DIGITS / "digits.bin"
+    yield "bytes", ByteModel(), None
 
 
-NAMES = (*MODELS, SMALL.replace(" ", "_"), STREAM.replace(" ", "_"), "digits")
+NAMES = (*MODELS, SMALL.replace(" ", "_"), STREAM.replace(" ", "_"), "digits", "bytes")
 
 
 @cache

@@ -17,10 +17,12 @@ from cvmgen.api import Operators
 from cvmgen.build import write_changed
 from cvmgen.errors import ModelError
 from cvmgen.graph import CompiledModel, load_model
+from cvmgen.graph.network import Network
 from cvmgen.graph.operators import OperatorLibrary
 from cvmgen.graph.plan import Plan, PlannedTensor, PlanState, PlanStep, placed
 from cvmgen.model.build import make_files
 from tests.graph.test_tflite import SAMPLES, STREAM, arrays, model_of
+from tests.model.byte_models import ByteModel
 from tests.model.invented import for_small_models
 
 Array = np.ndarray[Any, Any]
@@ -199,3 +201,23 @@ def test_a_plan(
     model = load_model(tmp_path)
     for given, expected in zip(calls, wanted, strict=True):
         assert [each.tobytes() for each in model(given)] == [each.tobytes() for each in expected]
+
+
+def test_tiles_of_bytes_with_and_without_a_sign(
+    libraries: dict[str, Operators], tmp_path: Path
+) -> None:
+    """All but one of the convolutions: a border has one value."""
+    files = make_files(ByteModel(), None, "bytes", libraries["python"], for_small_models())
+    write_changed(tmp_path, files.all())
+    assert (tmp_path / "bytes.c").read_text().count("cvmgen_run_tile(") == 4
+    model, network = load_model(tmp_path), Network(ByteModel(), libraries["numpy"])
+    random = np.random.default_rng(4)
+    shape = model.input_shape
+    for given in (
+        random.integers(0, 256, shape, np.uint8),
+        random.choice(np.array([0, 255], np.uint8), shape),
+        np.full(shape, 255, np.uint8),
+    ):
+        for one, other in zip(model(given), network(given), strict=True):
+            assert one.tobytes() == other.tobytes()
+            assert len(np.unique(one)) > 1
