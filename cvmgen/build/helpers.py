@@ -1,8 +1,8 @@
 """Processes that help this one with what takes long in Python: several items at once.
 
-They start afresh, or are the workers of the Dask scheduler that $CVMGEN_SCHEDULER names; so a
-request names what to call by where it is defined. What fails in them, or cannot be sent, is
-nobody's loss: who asked does it again and finds out why.
+They start afresh, or are the workers of the Dask scheduler that $CVMGEN_SCHEDULER names; so what
+to call is named by where it is defined, once, with what all items have in common. What fails in
+them, or cannot be sent, is nobody's loss: who asked does it again and finds out why.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from cvmgen.build.cluster import RETRIES, connected
 from cvmgen.build.process import look_for_cycles_seldom, piped, workers
+from cvmgen.build.tables import kept_tables
 from cvmgen.errors import BuildError
+from cvmgen.spec.tables import keep_tables
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -79,7 +81,7 @@ def _here(
 ) -> tuple[int, Callable[[Item], Result | None]] | None:
     """How many items at once, and what asks a helper of this machine; None without any."""
     count = min(workers(), items)
-    helpers = _started(count, stack) if count > 1 and items >= FEW else []
+    helpers = _started(work, count, stack) if count > 1 and items >= FEW else []
     idle: SimpleQueue[Popen[bytes]] = SimpleQueue()
     for helper in helpers:
         idle.put(helper)
@@ -87,7 +89,7 @@ def _here(
     def ask(item: Item) -> Result | None:
         helper, answer = idle.get(), None
         with suppress(Exception):
-            answer = _asked(helper, (work, item))
+            answer = _asked(helper, item)
         idle.put(helper)
         return answer
 
@@ -112,24 +114,32 @@ def _on_cluster(
     return 2 * sum(threads), ask
 
 
-def _started(count: int, stack: ExitStack) -> list[Popen[bytes]]:
-    """So many helpers, which end with the block; none where no other Python can be started."""
+def _started(
+    work: Callable[[Item], Result], count: int, stack: ExitStack
+) -> list[Popen[bytes]]:
+    """So many helpers, which know what to do and end with the block; none where no other Python can
+    be started, or what to do cannot be sent."""
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
-    with suppress(BuildError):
-        return [stack.enter_context(piped(_COMMAND, PYTHONPATH=path)) for _ in range(count)]
+    with suppress(BuildError, OSError, pickle.PicklingError, AttributeError):
+        message = pickle.dumps(work)
+        helpers = [stack.enter_context(piped(_COMMAND, PYTHONPATH=path)) for _ in range(count)]
+        for each in helpers:
+            _send(each.stdin, message)
+        return helpers
     return []
 
 
 def serve() -> None:
     """In a helper: answer what is asked on stdin until nobody asks."""
     look_for_cycles_seldom()
+    keep_tables(kept_tables)
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
+    work = pickle.loads(_received(asked) or b"")
     while (request := _received(asked)) is not None:
         answer = b""
         with suppress(Exception):
-            work, item = pickle.loads(request)
-            answer = pickle.dumps(work(item))
+            answer = pickle.dumps(work(pickle.loads(request)))
         _send(answers, answer)
 
 

@@ -46,7 +46,8 @@ from cvmgen.cli.runs import (
     run_verify,
     run_watch,
 )
-from cvmgen.errors import CacheError, Faults
+from cvmgen.build.tables import kept_tables
+from cvmgen.errors import Faults
 from cvmgen.spec.tables import keep_tables
 
 SPREAD = {"jobs": "CVMGEN_JOBS", "workers": "CVMGEN_SCHEDULER"}
@@ -80,19 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         code = tell(error, as_json=options.json, debug=options.debug)
     return int(tell_faults(faults, code, debug=options.debug))
-
-
-def kept_tables(origin: str, make: Callable[[], bytes]) -> bytes:
-    """Tables of a parser from the cache, where there is one."""
-    key = content_key({}, compiler="tables", flags=(origin,))
-
-    def write(path: Path) -> None:
-        path.write_bytes(make())
-
-    try:
-        return get_or_build(key, ".tables", write).read_bytes()
-    except CacheError:
-        return make()
 
 
 def perform(options: argparse.Namespace, faults: Faults) -> Exit:

@@ -6,8 +6,9 @@ writes does not depend on who made it; what nobody could make ahead it makes its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cvmgen import driver
 from cvmgen.build.helpers import helped
@@ -16,7 +17,7 @@ from cvmgen.cli.specs import is_proved, is_tried, trials_of
 from cvmgen.cli.stories import texts_and_story
 from cvmgen.cli.texts import are_remembered
 from cvmgen.driver import Texts
-from cvmgen.schedule.schedules import Schedules, packaged
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 
 
@@ -25,8 +26,6 @@ class OperatorTask:
     """An operator, and what is asked of it."""
 
     operator: Operator
-    targets: Sequence[str]
-    schedules: Schedules
     tried: bool  # on small calls
     texts: bool
     proved: bool  # where it reads outside
@@ -57,8 +56,6 @@ def made_ahead(
     all_asked = (
         OperatorTask(
             operator,
-            targets,
-            schedules,
             tried=not is_tried(operator),
             texts=bool(targets) and (afresh or not are_remembered(operator, targets, schedules)),
             proved=not is_proved(operator),
@@ -66,8 +63,10 @@ def made_ahead(
         for operator in operators
     )
     asked = [each for each in all_asked if each.anything]
+    make = partial(texts_and_story, targets=targets, schedules=schedules)
+    answers = helped(partial(run_task, make), asked)
     found = {}
-    for number, (each, made) in enumerate(zip(asked, helped(run_task, asked), strict=True), 1):
+    for number, (each, made) in enumerate(zip(asked, answers, strict=True), 1):
         if made is not None:
             found[each.operator.full_name] = made
             progress.step(f"generating {each.operator.full_name}", number, len(asked))
@@ -77,27 +76,29 @@ def made_ahead(
 def tried_ahead(operators: Sequence[Operator], progress: Progress) -> set[str]:
     """The full names of operators of which small calls show nothing."""
     asked = [
-        OperatorTask(each, (), packaged(), tried=True, texts=False, proved=False)
+        OperatorTask(each, tried=True, texts=False, proved=False)
         for each in operators
         if not is_tried(each)
     ]
+    answers = helped(partial(run_task, None), asked)
     found = set()
-    for number, (each, made) in enumerate(zip(asked, helped(run_task, asked), strict=True), 1):
+    for number, (each, made) in enumerate(zip(asked, answers, strict=True), 1):
         if made is not None:
             found.add(each.operator.full_name)
             progress.step(f"trying {each.operator.full_name}", number, len(asked))
     return found
 
 
-def run_task(asked: OperatorTask) -> OperatorOutcome:
-    """What is asked, in whatever process; raises what is wrong with the operator."""
+def run_task(make: Callable[[Operator], Texts] | None, asked: OperatorTask) -> OperatorOutcome:
+    """What is asked, in whatever process; `make` gives texts. Raises what is wrong with the
+    operator."""
     operator = asked.operator
     for trial in trials_of(operator) if asked.tried else ():
         if not trial.is_known:
             trial.run(trial.operator)
     texts = places = None
-    if asked.texts:
-        texts = texts_and_story(operator, asked.targets, asked.schedules)
+    if asked.texts and make is not None:
+        texts = make(operator)
     if asked.proved:
         places = len(driver.warnings_of(operator))
     return OperatorOutcome(texts, places)

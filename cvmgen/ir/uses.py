@@ -7,7 +7,7 @@ was found of one is remembered by the node itself (not by its value, which takes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
@@ -19,22 +19,37 @@ Node = TypeVar("Node")
 NONE: Names = frozenset()
 
 
-class Uses(NamedTuple):
-    """What stands anywhere below a node."""
+class Uses:
+    """What stands anywhere below a node. Of what is made of other nodes it is what stands below
+    these, put together when it is asked for first: most is never asked for."""
 
-    read: Names = NONE  # names that are read, bound there or not
-    assigned: Names = NONE  # names that are set
-    made: Names = NONE  # locals, indices and arrays that are declared
-    changed: Names = NONE  # locals that get a second value
-    loaded: Names = NONE  # tensors and arrays of which elements are read or written
-    stored: Names = NONE  # those of which elements are written
-    named: Names = NONE  # tensors that are asked for, and what outlined functions capture
-    kinds: frozenset[type] = frozenset()  # the classes of all nodes
-    nodes: int = 0
+    __slots__ = (
+        *("parts", "read", "assigned", "made", "changed"),
+        *("loaded", "stored", "named", "kinds", "nodes"),
+    )
+    parts: tuple[Uses, ...]
+    read: Names  # names that are read, bound there or not
+    assigned: Names  # names that are set
+    made: Names  # locals, indices and arrays that are declared
+    changed: Names  # locals that get a second value
+    loaded: Names  # tensors and arrays of which elements are read or written
+    stored: Names  # those of which elements are written
+    named: Names  # tensors that are asked for, and what outlined functions capture
+    kinds: frozenset[type]  # the classes of all nodes
+    nodes: int
 
+    def __init__(self, parts: tuple[Uses, ...]) -> None:
+        self.parts = parts
 
-NOTHING = Uses()
-LOOP, IF = frozenset((i.Loop,)), frozenset((i.If,))
+    def __getattr__(self, field: str) -> Any:
+        """What nobody has asked for yet."""
+        found: Any = [each for part in self.parts if (each := getattr(part, field))]
+        if field == "nodes":
+            found = sum(found)
+        else:
+            found = found[0] if len(found) == 1 else NONE.union(*found)
+        setattr(self, field, found)
+        return found
 
 
 def names_in(node: Any) -> Names:
@@ -112,6 +127,8 @@ def nodes_in(node: Any, kind: type[Node]) -> Iterator[Node]:
             yield from (each for each in walk(node) if isinstance(each, kind))
 
 
+# What is made of nodes of which more is asked by themselves.
+PARTED = frozenset((i.Loop, i.PackLoop, i.If))
 TELLING = frozenset(
     (
         *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Array, i.Loop, i.PackLoop),
@@ -121,7 +138,7 @@ TELLING = frozenset(
     )
 )
 REMEMBERED: dict[int, tuple[object, Uses]] = {}
-MOST = 1 << 16  # nodes; each keeps its own alive, so that its number means no other
+MOST = 1 << 17  # nodes; each keeps its own alive, so that its number means no other
 
 
 def uses(node: Any) -> Uses:
@@ -129,43 +146,30 @@ def uses(node: Any) -> Uses:
     known = REMEMBERED.get(id(node))
     if known is not None and known[0] is node:
         return known[1]
-    found = collected(node)
+    assert node.__class__ not in (list, set), "blocks are tuples; nothing is found in others"
+    if node.__class__ is tuple:
+        found = Uses(tuple(map(uses, node)))
+    elif node.__class__ in PARTED:
+        found = Uses((uses_of((node,)), *map(uses, children(node))))
+    else:
+        found = uses_of(walk(node))
     if len(REMEMBERED) >= MOST:
         REMEMBERED.clear()
     REMEMBERED[id(node)] = node, found
     return found
 
 
-def collected(node: Any) -> Uses:
-    """The same, from what is remembered of the statements of blocks."""
-    assert not isinstance(node, (list, set)), "blocks are tuples; nothing is found in others"
-    match node:
-        case tuple():
-            return union_of_uses(map(uses, node))
-        case i.Loop(index=index, low=low, high=high, body=body):
-            own = Uses(assigned=(name := frozenset((index,))), made=name, kinds=LOOP, nodes=1)
-            return union_of_uses((own, *map(uses, (low, high, node.worth, node.share, body))))
-        case i.If(condition=condition, then=then, otherwise=otherwise):
-            own = Uses(kinds=IF, nodes=1)
-            return union_of_uses((own, *map(uses, (condition, then, otherwise))))
-        case _:
-            return uses_by_walk(node)
-
-
-def union_of_uses(several: Iterable[Uses]) -> Uses:
-    found = [each for each in several if each.nodes]
-    if len(found) <= 1:
-        return found[0] if found else NOTHING
-    *sets, nodes = zip(*found, strict=True)
-    return Uses._make([*[NONE.union(*each) if any(each) else NONE for each in sets], sum(nodes)])
-
-
-def uses_by_walk(node: Any) -> Uses:
-    """The same by a walk through all nodes."""
-    read, set_, made, changed_ = set[str](), set[str](), set[str](), set[str]()
-    loaded, stored, named = set[str](), set[str](), set[str]()
+def uses_of(nodes: Iterable[Any]) -> Uses:
+    """What nodes say by themselves, all together."""
+    read: set[str] = set()  # (to call `set[str]` takes ten times as long)
+    set_: set[str] = set()
+    made: set[str] = set()
+    changed_: set[str] = set()
+    loaded: set[str] = set()
+    stored: set[str] = set()
+    named: set[str] = set()
     kinds: list[type] = []
-    for each in walk(node):
+    for each in nodes:
         kinds.append(each.__class__)
         if each.__class__ not in TELLING:
             continue
@@ -209,17 +213,19 @@ def uses_by_walk(node: Any) -> Uses:
                 stored |= {part.tensor for part in below}
             case _:
                 pass
-    return Uses(
-        frozenset(read),
-        frozenset(set_),
-        frozenset(made),
-        frozenset(changed_),
-        frozenset(loaded),
-        frozenset(stored),
-        frozenset(named),
-        frozenset(kinds),
-        len(kinds),
-    )
+    found = Uses(())
+    found.kinds, found.nodes = frozenset(kinds), len(kinds)
+    if read:
+        found.read = frozenset(read)
+    if loaded:
+        found.loaded = frozenset(loaded)
+    if set_ or made or changed_:
+        found.assigned, found.made, found.changed = map(frozenset, (set_, made, changed_))
+    if stored:
+        found.stored = frozenset(stored)
+    if named:
+        found.named = frozenset(named)
+    return found
 
 
 def may_be_real(node: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lark import Lark, UnexpectedInput
 
-from cvmgen.cli.command import kept_tables
+from cvmgen.build.tables import kept_tables
 from cvmgen.spec import tables
 from cvmgen.spec.grammar import grammar
 from cvmgen.spec.parse import declaration_spans
