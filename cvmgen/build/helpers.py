@@ -114,9 +114,7 @@ def _on_cluster(
     return 2 * sum(threads), ask
 
 
-def _started(
-    work: Callable[[Item], Result], count: int, stack: ExitStack
-) -> list[Popen[bytes]]:
+def _started(work: Callable[[Item], Result], count: int, stack: ExitStack) -> list[Popen[bytes]]:
     """So many helpers, which know what to do and end with the block; none where no other Python can
     be started, or what to do cannot be sent."""
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))

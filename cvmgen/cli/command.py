@@ -8,10 +8,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import cvmgen
-from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.build.tables import kept_tables
 from cvmgen.cli import completion
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
 from cvmgen.cli.interrupt import Ended
@@ -46,7 +45,6 @@ from cvmgen.cli.runs import (
     run_verify,
     run_watch,
 )
-from cvmgen.build.tables import kept_tables
 from cvmgen.errors import Faults
 from cvmgen.spec.tables import keep_tables
 

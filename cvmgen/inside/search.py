@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import heappop, heappush
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from cvmgen import polynomials as p
@@ -193,7 +194,7 @@ class ProofSearch:
         self.prover = prover
         self.at = at
         self.steps = steps
-        self.signs: dict[int, int] = {}
+        self.signs: dict[p.Monomial, int] = {}
         self.seen: set[object] = set()
         # Atoms, and what they are equal to.
         self.values, found = without_names(at.facts) if steps == STEPS else ((), usable(at.facts))
@@ -239,13 +240,15 @@ class ProofSearch:
         return False
 
     def sign(self, monomial: p.Monomial) -> int:
-        result = 1
-        for number in set(monomial):
-            if number not in self.signs:
-                self.signs[number] = self.prover.sign(self.at, number)
-            if monomial.count(number) % 2:
-                result *= self.signs[number]
-        return result
+        known = self.signs.get(monomial)
+        if known is None:
+            known = self.signs[monomial] = self.new_sign(monomial)
+        return known
+
+    def new_sign(self, monomial: p.Monomial) -> int:
+        if len(monomial) == 1:
+            return self.prover.sign(self.at, monomial[0])
+        return prod(self.sign((each,)) for each in set(monomial) if monomial.count(each) % 2)
 
     def reduced(self, goal: Poly) -> Poly:
         """Without a factor of at least 0 that all terms have; enough, though not needed."""
@@ -270,8 +273,8 @@ class ProofSearch:
     def by_equalities(self, goal: Poly) -> Iterator[Poly]:
         """With what an atom is equal to."""
         atoms = set(p.atoms_of(goal))
-        for fact in self.equalities:
-            for number in atoms & set(p.atoms_of(fact)):
+        for fact, own in self.equalities:
+            for number in atoms & own:
                 apart = p.split_off_atom(fact, number)
                 if apart is not None and apart[0] == -1:
                     yield p.with_atom_value(goal, number, apart[1])
@@ -345,11 +348,12 @@ class ProofSearch:
 
 
 class Usable(NamedTuple):
-    """Facts as a search asks for them: all, by a term that they have, and those that are 0."""
+    """Facts as a search asks for them: all, by a term that they have, and those that are 0 with
+    their atoms."""
 
     known: Set[object]
     by_term: Mapping[p.Monomial, Sequence[tuple[Poly, int]]]
-    equalities: Sequence[Poly]
+    equalities: Sequence[tuple[Poly, Set[int]]]
 
 
 @remembered
@@ -360,7 +364,8 @@ def usable(facts: tuple[Poly, ...]) -> Usable:
     for fact in facts:
         for monomial, coefficient in fact.items():
             by_term.setdefault(monomial, []).append((fact, coefficient))
-    return Usable(known, by_term, [each for each in facts if frozen(p.minus({}, each)) in known])
+    equalities = (each for each in facts if frozen(p.minus({}, each)) in known)
+    return Usable(known, by_term, [(each, {*p.atoms_of(each)}) for each in equalities])
 
 
 @remembered

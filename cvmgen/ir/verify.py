@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NoReturn, assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import arrays as a
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.text import statement_lines, text
 from cvmgen.ir.uses import has, nodes_in, stored_tensors, uses
 from cvmgen.ir.visit import children, walk
@@ -48,16 +50,49 @@ def verify(program: i.Program, passes: Sequence[str]) -> None:
     only inputs loaded, each nest writes to what it is for, and what any of `passes` removes has not
     come back.
     """
-    Verifier(program, passes[-1]).run([REMOVED[name] for name in passes if name in REMOVED])
+    removed = [REMOVED[name] for name in passes if name in REMOVED]
+    back = chain.from_iterable(come_back(program, each) for each in removed)
+    if fault := program_fault(program) or next(back, ""):
+        name = program.operator.full_name
+        raise InternalError(f"the pass '{passes[-1]}' left {name} with {fault}")
+
+
+@remembered
+def program_fault(program: i.Program) -> str:
+    """What in a program does not hold together, for people; empty where all does. Asked behind each
+    pass, of which most leave it as it is."""
+    try:
+        Verifier(program).run()
+    except ProgramFaultError as fault:
+        return str(fault)
+    return ""
+
+
+def come_back(program: i.Program, rule: Removed) -> Iterator[str]:
+    """The nodes that a pass removes."""
+    tree: tuple[object, ...] = tuple(nest.body for nest in program.nests)
+    if rule.from_host:
+        tree += (program.prepare, *(nest.prologue for nest in program.nests))
+    if not has(tree, *rule.kinds):
+        return
+    exempt: set[int] = set()
+    for node in walk(tree):
+        if isinstance(node, i.Gather) and not rule.from_lists:
+            exempt |= {id(each) for each in walk(node)}
+        if isinstance(node, rule.kinds) and id(node) not in exempt:
+            yield f"{type(node).__name__} `{shown_node(node)}`, which a pass before removes"
+
+
+class ProgramFaultError(Exception):
+    """What does not hold together."""
 
 
 class Verifier:
     """Walks blocks in order with the names that are bound there."""
 
-    def __init__(self, program: i.Program, stage: str) -> None:
+    def __init__(self, program: i.Program) -> None:
         operator = program.operator
         self.program = program
-        self.stage = stage
         self.inputs = {item.name for item in operator.inputs}
         self.outputs = set(operator.output_names)
         self.scratch = {each.name for each in program.scratch}
@@ -69,7 +104,7 @@ class Verifier:
             self.optional |= {item.word_name} if item.words else set()
         self.cases: dict[int | None, set[str]] = {}
 
-    def run(self, removed: Iterable[Removed]) -> None:
+    def run(self) -> None:
         host: set[str] = set()
         if any(isinstance(each, h.FillPlan) for each in self.program.prepare):
             # What is asked of an attribute of Python, which may be left out, is its own name.
@@ -78,27 +113,9 @@ class Verifier:
         self.cases[None] = host
         for nest in self.program.nests:
             self.nest(nest)
-        for rule in removed:
-            self.absent(rule)
 
     def fail(self, what: str) -> NoReturn:
-        name = self.program.operator.full_name
-        raise InternalError(f"the pass '{self.stage}' left {name} with {what}")
-
-    def absent(self, rule: Removed) -> None:
-        tree: tuple[object, ...] = tuple(nest.body for nest in self.program.nests)
-        if rule.from_host:
-            tree += (self.program.prepare, *(nest.prologue for nest in self.program.nests))
-        if not has(tree, *rule.kinds):
-            return
-        exempt: set[int] = set()
-        for node in walk(tree):
-            if isinstance(node, i.Gather) and not rule.from_lists:
-                exempt |= {id(each) for each in walk(node)}
-            if isinstance(node, rule.kinds) and id(node) not in exempt:
-                self.fail(
-                    f"{type(node).__name__} `{shown_node(node)}`, which a pass before removes"
-                )
+        raise ProgramFaultError(what)
 
     def nest(self, nest: i.Nest) -> None:
         scope = set(self.cases.get(nest.case, self.cases[None]))
@@ -294,6 +311,8 @@ class Verifier:
                 self.expr(value, scope)
 
     def expr(self, expr: i.Expr, scope: set[str]) -> None:
+        if isinstance(expr, i.Const):
+            return
         # What is known of it from other stages tells most at once.
         found = uses(expr)
         named = found.read <= scope and found.named <= self.optional

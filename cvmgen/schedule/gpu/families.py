@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.visit import fresh
 from cvmgen.schedule.generic import (
     DifferentError,
@@ -89,11 +90,25 @@ def unsound_device_families(kernels: Kernels) -> Iterator[str]:
 
 
 def unsound_functions(signatures: DeviceSignatures, family: DeviceFamily) -> Iterator[str]:
+    yield from unsound_bodies(family)
     for at, (kernel, function) in enumerate(zip(family.kernels, family.functions, strict=True)):
         types = {name: kinds[at] for name, kinds in family.types.items()}
+        if instance(family.given, types) != tuple(signatures.of(kernel, function)):
+            yield f"{kernel.name}{function.name} is not given what its family is"
+
+
+@remembered
+def unsound_bodies(family: DeviceFamily) -> tuple[str, ...]:
+    """The functions that the body of their family is not."""
+    return tuple(_found_unsound(family))
+
+
+def _found_unsound(family: DeviceFamily) -> Iterator[str]:
+    for at, (kernel, function) in enumerate(zip(family.kernels, family.functions, strict=True)):
+        types = {name: kinds[at] for name, kinds in family.types.items()}
+        if not types and function == family.body:
+            continue
         stored = with_converted_stores(function, kernel) if types else function
         type_of = type_of_values(kernel, stored)
         if without_idle(instance(family.body, types), type_of) != without_idle(stored, type_of):
             yield f"the body of {kernel.name}{function.name} is not that of its family"
-        if instance(family.given, types) != tuple(signatures.of(kernel, function)):
-            yield f"{kernel.name}{function.name} is not given what its family is"
