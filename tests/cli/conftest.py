@@ -102,10 +102,12 @@ def tried_elsewhere() -> Iterator[None]:
             return tuple(each for each in product() if each.opset == opset)
         return check_opset(files, opset)
 
-    def probe_others(operators: Iterable[Operator], *others: Any) -> tuple[Operator, ...]:
+    def probe_others(
+        operators: Iterable[Operator], *others: Any, **more: Any
+    ) -> tuple[Operator, ...]:
         given = tuple(operators)
         known = given == product() or {*map(repr, given)} <= sound()
-        return given if known else probe_all(given, *others)
+        return given if known else probe_all(given, *others, **more)
 
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(checked, "check_anew", check_others)
