@@ -54,6 +54,7 @@ from cvmgen.schedule.generic import families, unsound_family
 from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
 from cvmgen.schedule.gpu.dispatch import dispatched as dispatched_in_cuda
 from cvmgen.schedule.gpu.families import device_families, unsound_device_families
+from cvmgen.schedule.inline import inlined, unsound_inline
 from cvmgen.schedule.kernels import (
     Kernels,
     host_lowered,
@@ -145,6 +146,7 @@ C_KERNELS: KernelPasses = (
     ("short", lambda kernels, schedules: shortened(kernels)),
     ("host", partial(host_lowered, "precision")),
     ("families", lambda kernels, schedules: families(kernels)),
+    ("inline", lambda kernels, schedules: inlined(kernels)),
     ("dispatch", partial(with_call, dispatched_in_c)),
 )
 CUDA_KERNELS: KernelPasses = (
@@ -154,7 +156,7 @@ CUDA_KERNELS: KernelPasses = (
     ("dispatch", partial(with_call, dispatched_in_cuda)),
 )
 # Stages of kernels that are shown as a program.
-PARTS = ("outline", "short", "host", "families", "dispatch")
+PARTS = ("outline", "short", "host", "families", "inline", "dispatch")
 STAGES = ("parse", "check", *(name for name, _ in C), TYPES, "schedule", *PARTS)
 
 
@@ -304,7 +306,8 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
     bodies = (*kernels.families, *kernels.tile_families)
-    faults = chain(*map(unsound_family, bodies), unsound_device_families(kernels))
+    faults = chain(*map(unsound_family, bodies), *map(unsound_inline, bodies))
+    faults = chain(faults, unsound_device_families(kernels))
     if fault := next(faults, "") or dispatch_fault(kernels):
         message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
         raise InternalError(message)

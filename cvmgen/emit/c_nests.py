@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.emit import interface
 from cvmgen.emit.c_families import Section, sections, typed_name
-from cvmgen.emit.c_parts import FunctionPrinter, PartScope, outlined_function
+from cvmgen.emit.c_parts import FunctionPrinter, PartScope, inline_functions, outlined_function
 from cvmgen.emit.c_spelling import c_identifier, element_type, pointer
-from cvmgen.emit.c_text import signature, versions, wrapped_declarations
+from cvmgen.emit.c_text import signature, wrapped_declarations
 from cvmgen.emit.c_tiles import TilePrinter
 from cvmgen.emit.c_types import TypesPrinter
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import LISTS
 from cvmgen.schedule.gpu.mapped import KernelParameter
-from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name
+from cvmgen.schedule.kernels import Family, Inlined, Kernel, Kernels, nest_name
 from cvmgen.schedule.signatures import c_parameters, tensor_parameters, tile_parameters
 from cvmgen.schedule.tile_functions import TileFunctions
 from cvmgen.typing import choices
@@ -67,20 +68,21 @@ class NestEmitter:
         if family.tiles is not None:
             return self.tiles(family, family.tiles)
         kernel = family.kernels[0]
-        nest = kernel.nest
+        nest, said = kernel.nest, family.inlined or Inlined(family.outlined, family.parts, ())
         given = c_parameters(self.program, kernel, family.elements, family.kept)
         tensors = {each.name: element_type(each) for each in given[1:]}
         suffix = kernel.variant.suffix
         named = typed_name if family.types else lambda name: f"{name}{suffix}"
-        frame = self.scope(kernel, tensors, named)
+        frame = replace(self.scope(kernel, tensors, named), inline=said.functions)
         name = typed_name(nest_name(self.program, kernel.number))
         name = name if family.types else self.kernel_name(kernel)
-        functions = [outlined_function(self.program, frame, each) for each in family.parts]
-        printer = FunctionPrinter(self.program, family.outlined, frame, None)
+        functions = inline_functions(self.program, frame)
+        functions += (outlined_function(self.program, frame, each) for each in said.parts)
+        printer = FunctionPrinter(self.program, said.outlined, frame, None)
         unread = self.unread(tensor_parameters(self.program, nest, {}), kernel.subject.body)
-        lines = [*unread, *printer.kernel(family.outlined)]
+        lines = [*unread, *printer.kernel(said.outlined)]
         parameters = [pointer(each, self.restrict) for each in given]
-        head = [*versions(family.outlined), *signature(f"static void {name}(", parameters)]
+        head = [*printer.versions(said.outlined), *signature(f"static void {name}(", parameters)]
         return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indented(lines)), "}"])])
 
     @staticmethod

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_outlined import CaptureMember, part_function
 from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment
-from cvmgen.emit.c_text import versions, wrapped_declarations, wrapped_list
-from cvmgen.emit.lines import indented
+from cvmgen.emit.c_text import signature, versions, wrapped_declarations, wrapped_list
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import LISTS
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import walk
+from cvmgen.schedule.kernels import InlineFunction
 from cvmgen.schedule.outline import OutlinedPart, Total, call_name
 
 LONG = 256  # elements
@@ -27,7 +30,8 @@ class PartScope:
 
     plan: the type of its plan; formulas: where its lines stand, and their texts; tensors: the types
     of what it is given besides, up to the names; fields: finds what statements read of the plan;
-    unpack: makes locals of that; named: what its functions are called in the text
+    unpack: makes locals of that; named: what its functions are called in the text; inline: those
+    that bodies may call
     """
 
     plan: str
@@ -37,13 +41,18 @@ class PartScope:
     fields: Callable[[i.Block], list[Field]]
     unpack: Callable[[Iterable[Field]], list[str]]
     named: Callable[[str], str] = str
+    inline: tuple[InlineFunction, ...] = ()
 
 
 class FunctionPrinter(KernelPrinter):
-    """Statements of a kernel, or of a part of its loops: `in_threads`."""
+    """Statements of a kernel, or of a part of its loops: `in_threads`; or of an inline function."""
 
     def __init__(
-        self, program: i.Program, body: i.Block, frame: PartScope, part: OutlinedPart | None
+        self,
+        program: i.Program,
+        body: i.Block,
+        frame: PartScope,
+        part: OutlinedPart | InlineFunction | None,
     ) -> None:
         captures = () if part is None else part.captures
         lists = [each.name for each in captures if each.kind == "list"]
@@ -51,7 +60,7 @@ class FunctionPrinter(KernelPrinter):
         super().__init__(program, body, lists)
         self.arrays |= {each.name for each in captures if each.kind == "array"}
         self.frame, self.body = frame, body
-        self.in_threads = part is not None
+        self.in_threads = part is not None and part.in_threads
 
     def unpacked(self, body: i.Block) -> list[str]:
         """Locals for what statements read of the plan."""
@@ -64,9 +73,14 @@ class FunctionPrinter(KernelPrinter):
         return f"_Alignas(64) {text}" if array.length >= LONG else text
 
     def statement(self, statement: i.Stmt) -> list[str]:
-        if isinstance(statement, i.Fork):
-            return self.fork(statement)
-        return super().statement(statement)
+        match statement:
+            case i.Fork():
+                return self.fork(statement)
+            case i.CallInline(function=function, captures=captures, values=values):
+                given = [*map(self.value, captures), *map(self.expr, values)]
+                return wrapped_list(f"{self.frame.named(function)}(", given, ");", 1000)
+            case _:
+                return super().statement(statement)
 
     # -------------------------------------------------------- a kernel
 
@@ -131,7 +145,29 @@ class FunctionPrinter(KernelPrinter):
 
     def versions(self, body: i.Block) -> list[str]:
         """What stands before the head of a function."""
-        return versions(body)
+        called = {each.function for each in nodes_in(body, i.CallInline)}
+        inline = (each.body for each in self.frame.inline if each.name in called)
+        return versions((*body, *chain.from_iterable(inline)))
+
+    # -------------------------------------------------------- an inline function
+
+    def inline(self, function: InlineFunction) -> str:
+        """The function that branches call, of which each says what it knows."""
+        fields = (each for each in self.frame.fields(function.body))
+        unpacked = [each for each in fields if each.name not in function.parameters]
+        lines = [
+            *map(comment, self.frame.formulas),
+            *(self.frame.unpack(unpacked) if unpacked else []),
+            *self.block(function.body),
+        ]
+        members = map(self.member, function.captures)
+        given = [f"{each.local}{each.name}" for each in members]
+        given += [f"const int64_t {c_identifier(each)}" for each in function.parameters]
+        named = self.frame.named(function.name)
+        known = ", ".join(function.parameters)
+        said = comment(f"What branches do: each calls it with what it knows of {known}.")
+        head = [said, "CVMGEN_INLINE", *signature(f"void {named}(", given)]
+        return "\n".join([*head, *wrap_c(indented(lines)), "}"])
 
     def part(self, part: OutlinedPart) -> list[str]:
         """The statements of a part, behind the members of its call."""
@@ -194,6 +230,11 @@ class FunctionPrinter(KernelPrinter):
 
     def restrict(self, tensor: str) -> str:
         return self.frame.restrict if tensor != h.NOTED else "const"
+
+
+def inline_functions(program: i.Program, frame: PartScope) -> list[str]:
+    """The inline functions that a kernel and its parts call."""
+    return [FunctionPrinter(program, each.body, frame, each).inline(each) for each in frame.inline]
 
 
 def outlined_function(

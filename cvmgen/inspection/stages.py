@@ -25,6 +25,7 @@ AROUND = {
     "outline": "loops that threads share as functions of their own, which say what they capture",
     "short": "loops of vectors compute in 32 bits what has no more",
     "families": "one body for the kernels of a nest that differ in element types alone",
+    "inline": "branches that do the same for known values of the call as calls of one function",
     "dispatch": "what the host does behind its part, up to the last kernel of the call",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
 }

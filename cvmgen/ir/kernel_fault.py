@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has, stored_tensors, uses
@@ -72,8 +72,8 @@ class KernelVerifier:
             case i.Borrow(name=name, entries=entries, body=body):
                 self.read(scope, entries)
                 self.block(body, scope | {name}, changing, loops)
-            case i.Fork(count=count, worth=worth, captures=captures):
-                self.read(scope, count, worth)
+            case i.Fork(captures=captures) | i.CallInline(captures=captures):
+                self.read(scope, replace(statement, captures=()))
                 for each in captures:
                     if each.kind not in ("plan", "tensor") and each.name not in scope:
                         raise KernelFaultError(f"{each.name} is captured where nothing binds it")

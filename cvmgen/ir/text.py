@@ -136,6 +136,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.Fork(part=part, count=count, captures=captures):
             given = ", ".join(each.name.removeprefix(h.OURS) for each in captures)
             return [f"fork {part}: {text(count)} with {given}"]
+        case i.CallInline(function=function, captures=captures, values=values):
+            given = ", ".join(each.name.removeprefix(h.OURS) for each in captures)
+            return [f"{function}({', '.join(map(text, values))}) with {given}"]
         case i.Borrow(name=name, entries=entries, body=body):
             return with_head(f"with {text(entries)} entries on the device as {name}:", body)
         case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):

@@ -227,8 +227,10 @@ class Verifier:
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)
-            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow() | i.Fork():
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow():
                 self.fail(f"{type(statement).__name__}, which mappings to threads make")
+            case i.Fork() | i.CallInline():
+                self.fail(f"{type(statement).__name__}, which functions of kernels make")
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
                 self.expressions((extents, slots), scope)
                 self.inner(body, scope, changing, pack, statement.whole)

@@ -28,10 +28,11 @@ file for each kind of processor, and plain C compiled for several instruction se
 a formula in `intrinsics.sched` that tests evaluate for each variant; `schedule/intrinsics.py`
 checks the block against the code.
 
-Kernels with vector loops are compiled for several instruction sets where the compiler can, and
-the loader chooses. A loop in threads is a function for a part of its iterations
-(`emit/c_parts.py`), which `cvmgen_threads.c` shares among threads of its own; its pointers are
-locals there, of which compilers do not see that they are `restrict`: hence CVMGEN_APART. Greatest
-real numbers become integers of the same order first (`typing/real_extremes.py`). For CUDA a
-schedule names a mapping (`gpu/`) and its numbers.
+Copies of loops for values that a call may have, as steps of 1, become calls of one inline function
+(`schedule/inline.py`), where they are long. Kernels with vector loops are compiled for several
+instruction sets where the compiler can, and the loader chooses. A loop in threads is a function for
+a part of its iterations (`emit/c_parts.py`), which `cvmgen_threads.c` shares among threads of its
+own; its pointers are locals there, of which compilers do not see that they are `restrict`: hence
+CVMGEN_APART. Greatest real numbers become integers of the same order first
+(`typing/real_extremes.py`). For CUDA a schedule names a mapping (`gpu/`) and its numbers.
 """

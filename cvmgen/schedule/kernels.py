@@ -69,10 +69,32 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class InlineFunction:
+    """A function of which compilers make a copy for each call: what the `body` does for values of
+    `parameters`. It has the `captures` besides; it may be one of several threads `in_threads`."""
+
+    name: str
+    parameters: tuple[str, ...]
+    captures: tuple[i.Capture, ...]
+    body: i.Block
+    in_threads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """A kernel and its parts with calls of inline functions."""
+
+    outlined: i.Block
+    parts: tuple[OutlinedPart, ...]
+    functions: tuple[InlineFunction, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """Kernels of a nest that differ in element types alone, with the bodies that are theirs for
     the machine types that type parameters stand for in each; or the functions that compute such a
-    nest by `tiles`, of which one may be in a family without the other."""
+    nest by `tiles`, of which one may be in a family without the other. Where branches of the
+    bodies have some statements in common, they are `inlined` besides."""
 
     kernels: tuple[Kernel, ...]
     types: Mapping[str, tuple[str, ...]]
@@ -80,6 +102,7 @@ class Family:
     parts: tuple[OutlinedPart, ...]
     kept: tuple[KeptValue, ...]
     tiles: TileFunctions | None = None
+    inlined: Inlined | None = None
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -102,9 +125,11 @@ class Family:
         if self.tiles is not None:
             yield from self.tiles.shown(nest, self.suffixes, kinds)
             return
-        for part in self.parts:
-            yield replace(nest, body=part.body, formula=f"{part.name}: {nest.formula}")
-        yield replace(nest, body=self.outlined, formula=f"{names}{kinds}: {nest.formula}")
+        said = self.inlined or Inlined(self.outlined, self.parts, ())
+        functions: list[InlineFunction | OutlinedPart] = [*said.functions, *said.parts]
+        for each in functions:
+            yield replace(nest, body=each.body, formula=f"{each.name}: {nest.formula}")
+        yield replace(nest, body=said.outlined, formula=f"{names}{kinds}: {nest.formula}")
 
     @property
     def elements(self) -> Mapping[str, str]:

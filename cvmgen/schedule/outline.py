@@ -58,6 +58,8 @@ class OutlinedPart:
     indices: tuple[i.Let, ...]
     loop: i.Loop
 
+    in_threads = True
+
     @property
     def body(self) -> i.Block:
         """Its statements up to where totals are combined."""

@@ -167,7 +167,9 @@ class Typer(CallTyper):
                 | i.Tile()
             ):
                 return statement
-            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow() | i.Fork():
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow():
+                return statement
+            case i.Fork() | i.CallInline():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(

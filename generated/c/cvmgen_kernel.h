@@ -15,6 +15,13 @@
 #define CVMGEN_FUNCTION static inline
 #endif
 
+/* Functions of which each call has a copy of its own, for the values that it names. */
+#ifdef __GNUC__
+#define CVMGEN_INLINE static inline __attribute__((always_inline))
+#else
+#define CVMGEN_INLINE static inline
+#endif
+
 /* Functions that proofs of values take for what they are called: their text is tested. */
 #ifndef CVMGEN_ROUTINE
 #define CVMGEN_ROUTINE CVMGEN_FUNCTION

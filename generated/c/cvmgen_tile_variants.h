@@ -10,10 +10,8 @@
 #define CVMGEN_ARM
 #endif
 #ifdef __GNUC__
-#define CVMGEN_INLINE static inline __attribute__((always_inline))
 #define CVMGEN_TARGET(features) __attribute__((target(features)))
 #else
-#define CVMGEN_INLINE static inline
 #define CVMGEN_TARGET(features)
 #endif
 #ifdef __clang__

@@ -78,3 +78,14 @@ class Fork:
     worth: Expr | None
     captures: tuple[Capture, ...]
     span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class CallInline:
+    """Do what the inline function does for these values of its parameters; it has the `captures`
+    besides."""
+
+    function: str
+    captures: tuple[Capture, ...]
+    values: tuple[Expr, ...]
+    span: Span = span_field()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cvmgen.ir.nodes.execution import Barrier, Fork, Invoke, Launch, Share
+from cvmgen.ir.nodes.execution import Barrier, CallInline, Fork, Invoke, Launch, Share
 from cvmgen.ir.nodes.expressions import Access, Closure, Entries, Expr, Load, Typed, span_field
 from cvmgen.ir.nodes.moves import Apply, Copy, Fetch, Fill, Move, Products, Slide, Tile, Turn
 from cvmgen.ir.nodes.prepare import Merge, Require, SetOutput, TakeAttribute, TakeInput
@@ -251,6 +251,7 @@ Stmt = (
     | Invoke
     | Launch
     | Fork
+    | CallInline
     | Borrow
     | If
     | Require

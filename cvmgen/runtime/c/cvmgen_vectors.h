@@ -1,12 +1,8 @@
 /* Vectors as GCC and clang have them for every processor. */
 #ifndef CVMGEN_VECTORS_H
 #define CVMGEN_VECTORS_H
+#include "cvmgen_kernel.h"
 
-#ifdef __GNUC__
-#define CVMGEN_INLINE static inline __attribute__((always_inline))
-#else
-#define CVMGEN_INLINE static inline
-#endif
 #if defined(__clang__)
 #define CVMGEN_UNROLLED _Pragma("unroll")
 #elif defined(__GNUC__)

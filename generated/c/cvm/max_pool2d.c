@@ -221,6 +221,48 @@ int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
 
 /* Kernels for one choice of element types. */
 
+/* What branches do: each calls it with what it knows of SW. */
+CVMGEN_INLINE
+void TYPED(max_pool2d_Y_branch)(const max_pool2d_plan *const plan, result_t *restrict Y,
+                                const int64_t x_block, const int64_t x_lanes, const int64_t n,
+                                const int64_t c, const int64_t y_band,
+                                const int32_t *const x_column_largest, const int64_t y_line,
+                                const int64_t SW) {
+    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, PSW = plan->PSW, YH = plan->YH, YW = plan->YW;
+    if (PSW == 3) {
+        for (int64_t x_near_wide_3 = 0; x_near_wide_3 < x_lanes; ++x_near_wide_3) {
+            int32_t largest = INT32_MIN;
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 1]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 2]);
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near_wide_3)] =
+                (result_t)largest;
+        }
+    } else if (PSW == 2) {
+        for (int64_t x_near_wide_3 = 0; x_near_wide_3 < x_lanes; ++x_near_wide_3) {
+            int32_t largest = INT32_MIN;
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 1]);
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near_wide_3)] =
+                (result_t)largest;
+        }
+    } else {
+        _Alignas(64) int32_t largest[1024];
+        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+            largest[x_near] = INT32_MIN;
+        for (int64_t j = 0; j < PSW; ++j) {
+            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                largest[x_near] = cvmgen_max_i32(largest[x_near],
+                    x_column_largest[x_near * SW + j]);
+        }
+        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                (result_t)largest[x_near];
+    }
+}
+
 typedef struct TYPED(max_pool2d_Y_part_call) {
     const max_pool2d_plan *plan;
     const element_t *X;
@@ -594,103 +636,15 @@ static void TYPED(max_pool2d_Y_part_2)(const void *context, int64_t low, int64_t
                                 + (x_column + (x_block * SW - PW))]);
                     }
                 }
-                if (PSW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (result_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (result_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (result_t)largest;
-                        }
-                    }
-                } else if (PSW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (result_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (result_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (result_t)largest;
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (result_t)largest[x_near];
+                if (SW == 1) {
+                    TYPED(max_pool2d_Y_branch)(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, 1);
                 } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (result_t)largest[x_near];
+                    TYPED(max_pool2d_Y_branch)(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, 2);
                 } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (result_t)largest[x_near];
+                    TYPED(max_pool2d_Y_branch)(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, SW);
                 }
             }
         } else {

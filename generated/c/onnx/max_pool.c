@@ -136,6 +136,48 @@ static int max_pool_prepare(const onnx_max_pool_args *args, max_pool_plan *plan,
 #define element_t uint8_t
 #include "max_pool.c"
 
+/* What branches do: each calls it with what it knows of SW. */
+CVMGEN_INLINE
+void max_pool_Y_branch_float32(const max_pool_plan *const plan, float *restrict Y,
+                               const int64_t x_block, const int64_t x_lanes, const int64_t n,
+                               const int64_t c, const int64_t y_band,
+                               const int32_t *const x_column_largest, const int64_t y_line,
+                               const int64_t SW) {
+    /* max_pool line 15: Y[n, c, y, x] = max[i < KH, j < KW if 0 <= h < XH and 0 <= w < XW](X[n, c,
+       h, w]) where h = y*SH - PT + i, w = x*SW - PL + j */
+    const int64_t C = plan->C, KW = plan->KW, YH = plan->YH, YW = plan->YW;
+    if (KW == 3) {
+        for (int64_t x_near_wide_3 = 0; x_near_wide_3 < x_lanes; ++x_near_wide_3) {
+            int32_t largest = INT32_MIN;
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 1]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 2]);
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near_wide_3)] =
+                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
+        }
+    } else if (KW == 2) {
+        for (int64_t x_near_wide_3 = 0; x_near_wide_3 < x_lanes; ++x_near_wide_3) {
+            int32_t largest = INT32_MIN;
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 1]);
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near_wide_3)] =
+                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
+        }
+    } else {
+        _Alignas(64) int32_t largest[1024];
+        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+            largest[x_near] = INT32_MIN;
+        for (int64_t j = 0; j < KW; ++j) {
+            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                largest[x_near] = cvmgen_max_i32(largest[x_near],
+                    x_column_largest[x_near * SW + j]);
+        }
+        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest[x_near]));
+    }
+}
+
 typedef struct max_pool_Y_part_call_float32 {
     const max_pool_plan *plan;
     const float *X;
@@ -525,109 +567,15 @@ static void max_pool_Y_part_2_float32(const void *context, int64_t low, int64_t 
                                 + (x_column + (x_block * SW - PL))]));
                     }
                 }
-                if (KW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] =
-                                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] =
-                                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] =
-                                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
-                        }
-                    }
-                } else if (KW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] =
-                                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] =
-                                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] =
-                                cvmgen_stored_f32(cvmgen_of_max_key_f32(largest));
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < KW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            cvmgen_stored_f32(cvmgen_of_max_key_f32(largest[x_near]));
+                if (SW == 1) {
+                    max_pool_Y_branch_float32(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, 1);
                 } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < KW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            cvmgen_stored_f32(cvmgen_of_max_key_f32(largest[x_near]));
+                    max_pool_Y_branch_float32(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, 2);
                 } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < KW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            cvmgen_stored_f32(cvmgen_of_max_key_f32(largest[x_near]));
+                    max_pool_Y_branch_float32(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, SW);
                 }
             }
         } else {
@@ -750,6 +698,48 @@ int onnx_max_pool_bind(const onnx_max_pool_args *args, uint64_t constants, cvmge
 #else
 
 /* Kernels for one choice of element types. */
+
+/* What branches do: each calls it with what it knows of SW. */
+CVMGEN_INLINE
+void TYPED(max_pool_Y_branch)(const max_pool_plan *const plan, element_t *restrict Y,
+                              const int64_t x_block, const int64_t x_lanes, const int64_t n,
+                              const int64_t c, const int64_t y_band,
+                              const int32_t *const x_column_largest, const int64_t y_line,
+                              const int64_t SW) {
+    /* max_pool line 15: Y[n, c, y, x] = max[i < KH, j < KW if 0 <= h < XH and 0 <= w < XW](X[n, c,
+       h, w]) where h = y*SH - PT + i, w = x*SW - PL + j */
+    const int64_t C = plan->C, KW = plan->KW, YH = plan->YH, YW = plan->YW;
+    if (KW == 3) {
+        for (int64_t x_near_wide_3 = 0; x_near_wide_3 < x_lanes; ++x_near_wide_3) {
+            int32_t largest = INT32_MIN;
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 1]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 2]);
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near_wide_3)] =
+                (element_t)largest;
+        }
+    } else if (KW == 2) {
+        for (int64_t x_near_wide_3 = 0; x_near_wide_3 < x_lanes; ++x_near_wide_3) {
+            int32_t largest = INT32_MIN;
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW]);
+            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide_3 * SW + 1]);
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near_wide_3)] =
+                (element_t)largest;
+        }
+    } else {
+        _Alignas(64) int32_t largest[1024];
+        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+            largest[x_near] = INT32_MIN;
+        for (int64_t j = 0; j < KW; ++j) {
+            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                largest[x_near] = cvmgen_max_i32(largest[x_near],
+                    x_column_largest[x_near * SW + j]);
+        }
+        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+            Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                (element_t)largest[x_near];
+    }
+}
 
 typedef struct TYPED(max_pool_Y_part_call) {
     const max_pool_plan *plan;
@@ -1124,103 +1114,15 @@ static void TYPED(max_pool_Y_part_2)(const void *context, int64_t low, int64_t h
                                 + (x_column + (x_block * SW - PL))]);
                     }
                 }
-                if (KW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (element_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (element_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (element_t)largest;
-                        }
-                    }
-                } else if (KW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (element_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (element_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (element_t)largest;
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < KW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (element_t)largest[x_near];
+                if (SW == 1) {
+                    TYPED(max_pool_Y_branch)(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, 1);
                 } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < KW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (element_t)largest[x_near];
+                    TYPED(max_pool_Y_branch)(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, 2);
                 } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < KW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (element_t)largest[x_near];
+                    TYPED(max_pool_Y_branch)(plan, Y, x_block, x_lanes, n, c, y_band,
+                        x_column_largest, y_line, SW);
                 }
             }
         } else {

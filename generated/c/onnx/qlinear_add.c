@@ -241,11 +241,33 @@ int onnx_qlinear_add_bind(const onnx_qlinear_add_args *args, uint64_t constants,
 
 /* Kernels for one choice of element types. */
 
+/* What branches do: each calls it with what it knows of A_step, B_step. */
+CVMGEN_INLINE
+void TYPED(qlinear_add_Y_branch)(const qlinear_add_plan *const plan,
+                                 const element_t *restrict A, const element_t *restrict B,
+                                 element_t *restrict Y, const float ra, const float rb,
+                                 const int64_t d_row, const int64_t A_row, const int64_t B_row,
+                                 const int64_t A_step, const int64_t B_step) {
+    /* qlinear_add line 5: Y[d...] = saturated(float32(fma(real(a), ra, float32(fma(real(b), rb,
+       base)))), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
+       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ra = float32(sa over sy), rb
+       = float32(sb over sy), base = float32(real(zy) - float32(fma(ra, real(za), float32(rb *
+       real(zb))))) */
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
+    for (int64_t d = 0; d < d_run; ++d)
+        Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+            (double)A[A_row + d * A_step], (double)ra,
+            (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], (double)rb,
+            (double)(float)((double)zy
+            - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
+            (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
+}
+
 CVMGEN_FOR_AVX512
 static void TYPED(qlinear_add_Y)(const qlinear_add_plan *plan, const element_t *restrict A,
                                  const element_t *restrict B, element_t *restrict Y) {
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_rows = plan->d_rows;
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
+    const int64_t d_rows = plan->d_rows, A_step = plan->A_step, B_step = plan->B_step;
     const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
@@ -261,41 +283,13 @@ static void TYPED(qlinear_add_Y)(const qlinear_add_plan *plan, const element_t *
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row + d], (double)ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], (double)rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
-                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
+            TYPED(qlinear_add_Y_branch)(plan, A, B, Y, ra, rb, d_row, A_row, B_row, 1, 1);
         } else if (A_step == 0 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row], (double)ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], (double)rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
-                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
+            TYPED(qlinear_add_Y_branch)(plan, A, B, Y, ra, rb, d_row, A_row, B_row, 0, 1);
         } else if (A_step == 1 && B_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row + d], (double)ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row], (double)rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
-                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
+            TYPED(qlinear_add_Y_branch)(plan, A, B, Y, ra, rb, d_row, A_row, B_row, 1, 0);
         } else {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
-                    (double)A[A_row + d * A_step], (double)ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], (double)rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
-                    (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
+            TYPED(qlinear_add_Y_branch)(plan, A, B, Y, ra, rb, d_row, A_row, B_row, A_step, B_step);
         }
     }
 }

@@ -240,6 +240,29 @@ int onnx_qlinear_mul_bind(const onnx_qlinear_mul_args *args, uint64_t constants,
 
 /* Kernels for one choice of element types. */
 
+/* What branches do: each calls it with what it knows of A_step, B_step. */
+CVMGEN_INLINE
+void TYPED(qlinear_mul_Y_branch)(const qlinear_mul_plan *const plan,
+                                 const element_t *restrict A, const element_t *restrict B,
+                                 element_t *restrict Y, const int64_t d_row,
+                                 const int64_t A_row, const int64_t B_row, const int64_t A_step,
+                                 const int64_t B_step) {
+    /* qlinear_mul line 4: Y[d...] = saturated(float32(float32(real((a - za) * (b - zb)) * ratio) +
+       real(zy)), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
+       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ratio = float32(float32(sa *
+       sb) over sy) */
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
+    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
+    CVMGEN_APART
+    for (int64_t d = 0; d < d_run; ++d)
+        Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+            (double)(float)((double)(float)((double)((A[A_row + d * A_step] - (int32_t)za)
+            * (B[B_row + d * B_step] - (int32_t)zb))
+            * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
+            greatest_element_t));
+}
+
 typedef struct TYPED(qlinear_mul_Y_part_call) {
     const qlinear_mul_plan *plan;
     const element_t *A;
@@ -257,9 +280,7 @@ static void TYPED(qlinear_mul_Y_part)(const void *context, int64_t low, int64_t 
        real(zy)), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
        P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ratio = float32(float32(sa *
        sb) over sy) */
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
     const int64_t A_step = plan->A_step, B_step = plan->B_step;
-    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
@@ -267,40 +288,13 @@ static void TYPED(qlinear_mul_Y_part)(const void *context, int64_t low, int64_t 
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row + d] - (int32_t)za)
-                    * (B[B_row + d] - (int32_t)zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
-                    greatest_element_t));
+            TYPED(qlinear_mul_Y_branch)(plan, A, B, Y, d_row, A_row, B_row, 1, 1);
         } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row] - (int32_t)za)
-                    * (B[B_row + d] - (int32_t)zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
-                    greatest_element_t));
+            TYPED(qlinear_mul_Y_branch)(plan, A, B, Y, d_row, A_row, B_row, 0, 1);
         } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row + d] - (int32_t)za)
-                    * (B[B_row] - (int32_t)zb)) * (double)(float)((double)(float)(sa * sb) / sy))
-                    + (double)zy)) + 0.0), greatest_element_t));
+            TYPED(qlinear_mul_Y_branch)(plan, A, B, Y, d_row, A_row, B_row, 1, 0);
         } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-                    (double)(float)((double)(float)((double)((A[A_row + d * A_step] - (int32_t)za)
-                    * (B[B_row + d * B_step] - (int32_t)zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
-                    greatest_element_t));
+            TYPED(qlinear_mul_Y_branch)(plan, A, B, Y, d_row, A_row, B_row, A_step, B_step);
         }
     }
 }

@@ -151,6 +151,36 @@ static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *p
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of SW. */
+CVMGEN_INLINE
+void avg_pool_y_branch(const avg_pool_plan *const plan, const double *restrict x,
+                       double *restrict y, const int64_t n, const int64_t c, const int64_t p,
+                       const int64_t q_piece, const int64_t q_lanes, const int64_t SW) {
+    /* avg_pool line 6: y[n, (c*YH + p)*YW + q] = sum[r < R, s < S if 0 <= i < H and 0 <= j <
+       W](x[n, (c*H + i)*W + j]) over real(R*S) forall n < N, c < C, p < YH, q < YW where i = p*SH -
+       PH + r, j = q*SW - PW + s */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, PH = plan->PH, PW = plan->PW, YH = plan->YH, YW = plan->YW;
+    _Alignas(64) double total[1024];
+    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+        total[q_lane] = 0.0;
+    for (int64_t r = 0; r < R; ++r) {
+        const int64_t place = p * SH - PH + r;
+        if (0 <= place && place < H) {
+            for (int64_t s = 0; s < S; ++s) {
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                    const int64_t i = place;
+                    total[q_lane] += x[n * (C * H * W)
+                        + ((c * H + i) * W + ((q_piece + q_lane) * SW - PW + s))];
+                }
+            }
+        }
+    }
+    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
+            cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+}
+
 typedef struct avg_pool_y_part_call {
     const avg_pool_plan *plan;
     const double *x;
@@ -385,62 +415,11 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
         for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
             const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
             if (SW == 1) {
-                _Alignas(64) double total[1024];
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    total[q_lane] = 0.0;
-                for (int64_t r = 0; r < R; ++r) {
-                    const int64_t place = p * SH - PH + r;
-                    if (0 <= place && place < H) {
-                        for (int64_t s = 0; s < S; ++s) {
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                const int64_t i = place;
-                                total[q_lane] += x[n * (C * H * W)
-                                    + ((c * H + i) * W + (q_piece + q_lane - PW + s))];
-                            }
-                        }
-                    }
-                }
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
-                        cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                avg_pool_y_branch(plan, x, y, n, c, p, q_piece, q_lanes, 1);
             } else if (SW == 2) {
-                _Alignas(64) double total[1024];
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    total[q_lane] = 0.0;
-                for (int64_t r = 0; r < R; ++r) {
-                    const int64_t place = p * SH - PH + r;
-                    if (0 <= place && place < H) {
-                        for (int64_t s = 0; s < S; ++s) {
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                const int64_t i = place;
-                                total[q_lane] += x[n * (C * H * W)
-                                    + ((c * H + i) * W + ((q_piece + q_lane) * 2 - PW + s))];
-                            }
-                        }
-                    }
-                }
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
-                        cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                avg_pool_y_branch(plan, x, y, n, c, p, q_piece, q_lanes, 2);
             } else {
-                _Alignas(64) double total[1024];
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    total[q_lane] = 0.0;
-                for (int64_t r = 0; r < R; ++r) {
-                    const int64_t place = p * SH - PH + r;
-                    if (0 <= place && place < H) {
-                        for (int64_t s = 0; s < S; ++s) {
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                const int64_t i = place;
-                                total[q_lane] += x[n * (C * H * W)
-                                    + ((c * H + i) * W + ((q_piece + q_lane) * SW - PW + s))];
-                            }
-                        }
-                    }
-                }
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
-                        cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                avg_pool_y_branch(plan, x, y, n, c, p, q_piece, q_lanes, SW);
             }
         }
         for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {

@@ -165,6 +165,40 @@ static int conv2d_prepare(const systemml_conv2d_args *args, conv2d_plan *plan,
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of SW. */
+CVMGEN_INLINE
+void conv2d_y_branch(const conv2d_plan *const plan, const double *restrict x,
+                     const double *restrict w, double *restrict y, const int64_t n,
+                     const int64_t f, const int64_t p, const int64_t q_piece,
+                     const int64_t q_lanes, const int64_t SW) {
+    /* conv2d line 7: y[n, (f*YH + p)*YW + q] = sum[c < C, r < R, s < S if 0 <= i < H and 0 <= j <
+       W]( x[n, (c*H + i)*W + j] * w[f, (c*R + r)*S + s]) forall n < N, f < F, p < YH, q < YW where
+       i = p*SH - PH + r, j = q*SW - PW + s */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, PH = plan->PH, PW = plan->PW, YH = plan->YH, YW = plan->YW;
+    _Alignas(64) double total[1024];
+    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+        total[q_lane] = 0.0;
+    for (int64_t c = 0; c < C; ++c) {
+        for (int64_t r = 0; r < R; ++r) {
+            const int64_t place = p * SH - PH + r;
+            if (0 <= place && place < H) {
+                for (int64_t s = 0; s < S; ++s) {
+                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                        const int64_t i = place;
+                        total[q_lane] += x[n * (C * H * W)
+                            + ((c * H + i) * W + ((q_piece + q_lane) * SW - PW + s))]
+                            * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                    }
+                }
+            }
+        }
+    }
+    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+        y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
+            cvmgen_stored_f64(total[q_lane]);
+}
+
 typedef struct conv2d_y_part_call {
     const conv2d_plan *plan;
     const double *x;
@@ -213,71 +247,11 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
         for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
             const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
             if (SW == 1) {
-                _Alignas(64) double total[1024];
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    total[q_lane] = 0.0;
-                for (int64_t c = 0; c < C; ++c) {
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                    const int64_t i = place;
-                                    total[q_lane] += x[n * (C * H * W)
-                                        + ((c * H + i) * W + (q_piece + q_lane - PW + s))]
-                                        * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
-                        cvmgen_stored_f64(total[q_lane]);
+                conv2d_y_branch(plan, x, w, y, n, f, p, q_piece, q_lanes, 1);
             } else if (SW == 2) {
-                _Alignas(64) double total[1024];
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    total[q_lane] = 0.0;
-                for (int64_t c = 0; c < C; ++c) {
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                    const int64_t i = place;
-                                    total[q_lane] += x[n * (C * H * W)
-                                        + ((c * H + i) * W + ((q_piece + q_lane) * 2 - PW + s))]
-                                        * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
-                        cvmgen_stored_f64(total[q_lane]);
+                conv2d_y_branch(plan, x, w, y, n, f, p, q_piece, q_lanes, 2);
             } else {
-                _Alignas(64) double total[1024];
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    total[q_lane] = 0.0;
-                for (int64_t c = 0; c < C; ++c) {
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                    const int64_t i = place;
-                                    total[q_lane] += x[n * (C * H * W)
-                                        + ((c * H + i) * W + ((q_piece + q_lane) * SW - PW + s))]
-                                        * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
-                        cvmgen_stored_f64(total[q_lane]);
+                conv2d_y_branch(plan, x, w, y, n, f, p, q_piece, q_lanes, SW);
             }
         }
         for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {

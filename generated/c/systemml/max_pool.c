@@ -158,6 +158,51 @@ static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *p
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of SW. */
+CVMGEN_INLINE
+void max_pool_y_branch(const max_pool_plan *const plan, double *restrict y,
+                       const int64_t q_block, const int64_t q_lanes, const int64_t n,
+                       const int64_t c, const int64_t p_band,
+                       const int64_t *const q_column_largest, const int64_t p_line,
+                       const int64_t SW) {
+    /* max_pool line 8: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0 <= j <
+       W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r, j =
+       q*SW - PW + s */
+    const int64_t C = plan->C, S = plan->S, YH = plan->YH, YW = plan->YW;
+    if (S == 3) {
+        for (int64_t q_near_wide_3 = 0; q_near_wide_3 < q_lanes; ++q_near_wide_3) {
+            int64_t largest = INT64_MIN;
+            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide_3 * SW]);
+            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide_3 * SW + 1]);
+            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide_3 * SW + 2]);
+            y[n * (C * YH * YW)
+                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide_3))] =
+                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+        }
+    } else if (S == 2) {
+        for (int64_t q_near_wide_3 = 0; q_near_wide_3 < q_lanes; ++q_near_wide_3) {
+            int64_t largest = INT64_MIN;
+            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide_3 * SW]);
+            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide_3 * SW + 1]);
+            y[n * (C * YH * YW)
+                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide_3))] =
+                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+        }
+    } else {
+        _Alignas(64) int64_t largest[1024];
+        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+            largest[q_near] = INT64_MIN;
+        for (int64_t s = 0; s < S; ++s) {
+            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                largest[q_near] = cvmgen_max_i64(largest[q_near],
+                    q_column_largest[q_near * SW + s]);
+        }
+        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+            y[n * (C * YH * YW) + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
+                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+    }
+}
+
 typedef struct max_pool_y_part_call {
     const max_pool_plan *plan;
     const double *x;
@@ -563,112 +608,15 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                                 + (q_column + (q_block * SW - PW)))]));
                     }
                 }
-                if (S == 3) {
-                    if (SW == 1) {
-                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
-                            int64_t largest = INT64_MIN;
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 2]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
-                            int64_t largest = INT64_MIN;
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * 2]);
-                            largest = cvmgen_max_i64(largest,
-                                q_column_largest[q_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i64(largest,
-                                q_column_largest[q_near_wide * 2 + 2]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                        }
-                    } else {
-                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
-                            int64_t largest = INT64_MIN;
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * SW]);
-                            largest = cvmgen_max_i64(largest,
-                                q_column_largest[q_near_wide * SW + 1]);
-                            largest = cvmgen_max_i64(largest,
-                                q_column_largest[q_near_wide * SW + 2]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                        }
-                    }
-                } else if (S == 2) {
-                    if (SW == 1) {
-                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
-                            int64_t largest = INT64_MIN;
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
-                            int64_t largest = INT64_MIN;
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * 2]);
-                            largest = cvmgen_max_i64(largest,
-                                q_column_largest[q_near_wide * 2 + 1]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                        }
-                    } else {
-                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
-                            int64_t largest = INT64_MIN;
-                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * SW]);
-                            largest = cvmgen_max_i64(largest,
-                                q_column_largest[q_near_wide * SW + 1]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int64_t largest[1024];
-                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        largest[q_near] = INT64_MIN;
-                    for (int64_t s = 0; s < S; ++s) {
-                        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                            largest[q_near] = cvmgen_max_i64(largest[q_near],
-                                q_column_largest[q_near + s]);
-                    }
-                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW)
-                            + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                if (SW == 1) {
+                    max_pool_y_branch(plan, y, q_block, q_lanes, n, c, p_band, q_column_largest,
+                        p_line, 1);
                 } else if (SW == 2) {
-                    _Alignas(64) int64_t largest[1024];
-                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        largest[q_near] = INT64_MIN;
-                    for (int64_t s = 0; s < S; ++s) {
-                        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                            largest[q_near] = cvmgen_max_i64(largest[q_near],
-                                q_column_largest[q_near * 2 + s]);
-                    }
-                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW)
-                            + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                    max_pool_y_branch(plan, y, q_block, q_lanes, n, c, p_band, q_column_largest,
+                        p_line, 2);
                 } else {
-                    _Alignas(64) int64_t largest[1024];
-                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        largest[q_near] = INT64_MIN;
-                    for (int64_t s = 0; s < S; ++s) {
-                        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                            largest[q_near] = cvmgen_max_i64(largest[q_near],
-                                q_column_largest[q_near * SW + s]);
-                    }
-                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW)
-                            + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                    max_pool_y_branch(plan, y, q_block, q_lanes, n, c, p_band, q_column_largest,
+                        p_line, SW);
                 }
             }
         } else {

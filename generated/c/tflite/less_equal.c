@@ -148,12 +148,39 @@ static int less_equal_prepare(const tflite_less_equal_args *args, less_equal_pla
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of A_step, B_step. */
+CVMGEN_INLINE
+void less_equal_Y_branch(const less_equal_plan *const plan, const int8_t *restrict A,
+                         const int8_t *restrict B, uint8_t *restrict Y, const int64_t e,
+                         const int64_t e_2, const int64_t d_row, const int64_t A_row,
+                         const int64_t B_row, const int64_t A_step, const int64_t B_step) {
+    /* family compared line 17: Y[d...] = is_less_or_equal(rescaled((a - za) * 256, ma, sa),
+       rescaled((b - zb) * 256, mb, sb)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
+       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...] */
+    const int64_t za = plan->za, zb = plan->zb, ma = plan->ma, sa = plan->sa, mb = plan->mb;
+    const int64_t sb = plan->sb, d_run = plan->d_run;
+    for (int64_t d = 0; d < d_run; ++d) {
+        const int32_t x =
+            (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(INT32_MIN,
+            cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za) * 256, INT32_MAX)),
+            (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma + (1 << 30)) >> 31,
+            INT32_MAX);
+        const int32_t x_2 =
+            (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(INT32_MIN,
+            cvmgen_min_i32((B[B_row + d * B_step] - (int32_t)zb) * 256, INT32_MAX)),
+            (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb + (1 << 30)) >> 31,
+            INT32_MAX);
+        Y[d_row * d_run + d] = cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
+            - (x < 0 && e > 0 ? 1 : 0), (int32_t)e) <= cvmgen_shr_sum_i32(x_2,
+            (int32_t)((int64_t)(1u << e_2) >> 1) - (x_2 < 0 && e_2 > 0 ? 1 : 0), (int32_t)e_2);
+    }
+}
+
 CVMGEN_FOR_AVX512
 static void less_equal_Y(const less_equal_plan *plan, const int8_t *restrict A,
                          const int8_t *restrict B, uint8_t *restrict Y) {
-    const int64_t za = plan->za, zb = plan->zb, ma = plan->ma, sa = plan->sa, mb = plan->mb;
-    const int64_t sb = plan->sb, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t A_step = plan->A_step, B_step = plan->B_step;
+    const int64_t sa = plan->sa, sb = plan->sb, d_rows = plan->d_rows, A_step = plan->A_step;
+    const int64_t B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
@@ -166,75 +193,13 @@ static void less_equal_Y(const less_equal_plan *plan, const int8_t *restrict A,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((A[A_row + d] - (int32_t)za) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_2 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((B[B_row + d] - (int32_t)zb) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0), (int32_t)e) <= cvmgen_shr_sum_i32(x_2,
-                    (int32_t)((int64_t)(1u << e_2) >> 1) - (x_2 < 0 && e_2 > 0 ? 1 : 0),
-                    (int32_t)e_2);
-            }
+            less_equal_Y_branch(plan, A, B, Y, e, e_2, d_row, A_row, B_row, 1, 1);
         } else if (A_step == 0 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((A[A_row] - (int32_t)za) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_2 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((B[B_row + d] - (int32_t)zb) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0), (int32_t)e) <= cvmgen_shr_sum_i32(x_2,
-                    (int32_t)((int64_t)(1u << e_2) >> 1) - (x_2 < 0 && e_2 > 0 ? 1 : 0),
-                    (int32_t)e_2);
-            }
+            less_equal_Y_branch(plan, A, B, Y, e, e_2, d_row, A_row, B_row, 0, 1);
         } else if (A_step == 1 && B_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((A[A_row + d] - (int32_t)za) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_2 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((B[B_row] - (int32_t)zb) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0), (int32_t)e) <= cvmgen_shr_sum_i32(x_2,
-                    (int32_t)((int64_t)(1u << e_2) >> 1) - (x_2 < 0 && e_2 > 0 ? 1 : 0),
-                    (int32_t)e_2);
-            }
+            less_equal_Y_branch(plan, A, B, Y, e, e_2, d_row, A_row, B_row, 1, 0);
         } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_2 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((B[B_row + d * B_step] - (int32_t)zb) * 256, INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = cvmgen_shr_sum_i32(x, (int32_t)((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0), (int32_t)e) <= cvmgen_shr_sum_i32(x_2,
-                    (int32_t)((int64_t)(1u << e_2) >> 1) - (x_2 < 0 && e_2 > 0 ? 1 : 0),
-                    (int32_t)e_2);
-            }
+            less_equal_Y_branch(plan, A, B, Y, e, e_2, d_row, A_row, B_row, A_step, B_step);
         }
     }
 }

@@ -131,6 +131,43 @@ static int prelu_prepare(const tflite_prelu_args *args, prelu_plan *plan, cvmgen
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of A_step. */
+CVMGEN_INLINE
+void prelu_Y_branch(const prelu_plan *const plan, const int8_t *restrict X,
+                    const int8_t *restrict A, int8_t *restrict Y, const int64_t d_row,
+                    const int64_t A_row, const int64_t A_step) {
+    /* prelu line 16: Y[d...] = clip((rescaled(x, m1, s1) if x >= 0 else rescaled(x * (a - za), m2,
+       s2)) + zy, -128, 127) where x = X[d...] - zx, a = A[(d[P - R + j] if n[j] != 1 else 0 for j <
+       R)...] */
+    const int64_t zx = plan->zx, za = plan->za, zy = plan->zy, m1 = plan->m1, s1 = plan->s1;
+    const int64_t m2 = plan->m2, s2 = plan->s2, d_run = plan->d_run;
+    CVMGEN_APART
+    for (int64_t d = 0; d < d_run; ++d) {
+        const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
+        int64_t chosen = 0;
+        if (x >= 0) {
+            const int32_t x_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
+                (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
+                + (1 << 30)) >> 31, INT32_MAX);
+            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
+            chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
+                - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+        } else {
+            const int32_t x_2_2 =
+                (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
+                INT32_MIN, cvmgen_min_i32(x * (A[A_row + d * A_step] - (int32_t)za), INT32_MAX)),
+                (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
+                + (1 << 30)) >> 31, INT32_MAX);
+            const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
+            chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
+                - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
+        }
+        Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128, cvmgen_min_i64(chosen + zy, 127));
+    }
+}
+
 typedef struct prelu_Y_part_call {
     const prelu_plan *plan;
     const int8_t *X;
@@ -147,94 +184,17 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
     /* prelu line 16: Y[d...] = clip((rescaled(x, m1, s1) if x >= 0 else rescaled(x * (a - za), m2,
        s2)) + zy, -128, 127) where x = X[d...] - zx, a = A[(d[P - R + j] if n[j] != 1 else 0 for j <
        R)...] */
-    const int64_t zx = plan->zx, za = plan->za, zy = plan->zy, m1 = plan->m1, s1 = plan->s1;
-    const int64_t m2 = plan->m2, s2 = plan->s2, d_run = plan->d_run, A_step = plan->A_step;
+    const int64_t A_step = plan->A_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         if (A_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
-                int64_t chosen = 0;
-                if (x >= 0) {
-                    const int32_t x_2 =
-                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                        INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
-                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
-                        + (1 << 30)) >> 31, INT32_MAX);
-                    const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
-                        - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
-                } else {
-                    const int32_t x_2_2 =
-                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                        INT32_MIN, cvmgen_min_i32(x * (A[A_row + d] - (int32_t)za), INT32_MAX)),
-                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
-                        + (1 << 30)) >> 31, INT32_MAX);
-                    const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
-                        - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
-                }
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(chosen + zy, 127));
-            }
+            prelu_Y_branch(plan, X, A, Y, d_row, A_row, 1);
         } else if (A_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
-                int64_t chosen = 0;
-                if (x >= 0) {
-                    const int32_t x_2 =
-                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                        INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
-                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
-                        + (1 << 30)) >> 31, INT32_MAX);
-                    const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
-                        - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
-                } else {
-                    const int32_t x_2_2 =
-                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                        INT32_MIN, cvmgen_min_i32(x * (A[A_row] - (int32_t)za), INT32_MAX)),
-                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
-                        + (1 << 30)) >> 31, INT32_MAX);
-                    const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
-                        - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
-                }
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(chosen + zy, 127));
-            }
+            prelu_Y_branch(plan, X, A, Y, d_row, A_row, 0);
         } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x = X[d_row * d_run + d] - (int32_t)zx;
-                int64_t chosen = 0;
-                if (x >= 0) {
-                    const int32_t x_2 =
-                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                        INT32_MIN, cvmgen_min_i32(x, INT32_MAX)),
-                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))) * (int32_t)m1
-                        + (1 << 30)) >> 31, INT32_MAX);
-                    const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = ((int64_t)x_2 + ((int64_t)(1u << e) >> 1)
-                        - ((int64_t)x_2 < 0 && e > 0 ? 1 : 0)) >> e;
-                } else {
-                    const int32_t x_2_2 =
-                        (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                        INT32_MIN,
-                        cvmgen_min_i32(x * (A[A_row + d * A_step] - (int32_t)za), INT32_MAX)),
-                        (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))) * (int32_t)m2
-                        + (1 << 30)) >> 31, INT32_MAX);
-                    const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = ((int64_t)x_2_2 + ((int64_t)(1u << e_2) >> 1)
-                        - ((int64_t)x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
-                }
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(chosen + zy, 127));
-            }
+            prelu_Y_branch(plan, X, A, Y, d_row, A_row, A_step);
         }
     }
 }

@@ -183,13 +183,49 @@ static int squared_difference_prepare(const tflite_squared_difference_args *args
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of A_step, B_step. */
+CVMGEN_INLINE
+void squared_difference_Y_branch(const squared_difference_plan *const plan,
+                                 const int8_t *restrict A, const int8_t *restrict B,
+                                 int8_t *restrict Y, const int64_t e, const int64_t e_3,
+                                 const int64_t e_2, const int64_t d_row, const int64_t A_row,
+                                 const int64_t B_row, const int64_t A_step,
+                                 const int64_t B_step) {
+    /* family scaled_pairs line 8: Y[d...] = clip(rescaled(squared_difference_of(up_a, up_b), my,
+       sy) + zy, low, high) where up_a = rescaled(a[d...] * 2^UP, ma, sa), up_b = rescaled(b[d...] *
+       2^UP, mb, sb) */
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, low = plan->low;
+    const int64_t high = plan->high, ma = plan->ma, sa = plan->sa, mb = plan->mb;
+    const int64_t sb = plan->sb, my = plan->my, sy = plan->sy, d_run = plan->d_run;
+    for (int64_t d = 0; d < d_run; ++d) {
+        const int32_t x =
+            (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(INT32_MIN,
+            cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za) * (1 << 7), INT32_MAX)),
+            (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma + (1 << 30)) >> 31,
+            INT32_MAX);
+        const int32_t x_3 =
+            (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(INT32_MIN,
+            cvmgen_min_i32((B[B_row + d * B_step] - (int32_t)zb) * (1 << 7), INT32_MAX)),
+            (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb + (1 << 30)) >> 31,
+            INT32_MAX);
+        const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
+            cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
+            cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
+            - (x < 0 && e > 0 ? 1 : 0)) >> e)
+            - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
+            2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
+            + (1 << 30)) >> 31, INT32_MAX);
+        Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
+            cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
+            - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
+    }
+}
+
 CVMGEN_FOR_AVX512
 static void squared_difference_Y(const squared_difference_plan *plan, const int8_t *restrict A,
                                  const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, low = plan->low;
-    const int64_t high = plan->high, ma = plan->ma, sa = plan->sa, mb = plan->mb;
-    const int64_t sb = plan->sb, my = plan->my, sy = plan->sy, d_rows = plan->d_rows;
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
+    const int64_t sa = plan->sa, sb = plan->sb, sy = plan->sy, d_rows = plan->d_rows;
+    const int64_t A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
@@ -203,103 +239,14 @@ static void squared_difference_Y(const squared_difference_plan *plan, const int8
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_3 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((B[B_row + d] - (int32_t)zb) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
-                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
-                    - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
-            }
+            squared_difference_Y_branch(plan, A, B, Y, e, e_3, e_2, d_row, A_row, B_row, 1, 1);
         } else if (A_step == 0 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((A[A_row] - (int32_t)za) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_3 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((B[B_row + d] - (int32_t)zb) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
-                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
-                    - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
-            }
+            squared_difference_Y_branch(plan, A, B, Y, e, e_3, e_2, d_row, A_row, B_row, 0, 1);
         } else if (A_step == 1 && B_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_3 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN, cvmgen_min_i32((B[B_row] - (int32_t)zb) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
-                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
-                    - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
-            }
+            squared_difference_Y_branch(plan, A, B, Y, e, e_3, e_2, d_row, A_row, B_row, 1, 0);
         } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t x =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))) * (int32_t)ma
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const int32_t x_3 =
-                    (int32_t)cvmgen_min_i64(((int64_t)cvmgen_saturating_shl_i32(cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((B[B_row + d * B_step] - (int32_t)zb) * (1 << 7), INT32_MAX)),
-                    (int32_t)cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))) * (int32_t)mb
-                    + (1 << 30)) >> 31, INT32_MAX);
-                const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128((((int64_t)x + ((int64_t)(1u << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - (((int64_t)x_3 + ((int64_t)(1u << e_3) >> 1)
-                    - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3), 2), INT32_MAX))
-                    * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
-                    + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
-                    - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
-            }
+            squared_difference_Y_branch(plan, A, B, Y, e, e_3, e_2, d_row, A_row, B_row, A_step,
+                B_step);
         }
     }
 }

@@ -164,6 +164,25 @@ static int xnnpack_add_prepare(const tflite_xnnpack_add_args *args, xnnpack_add_
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of A_step, B_step. */
+CVMGEN_INLINE
+void xnnpack_add_Y_branch(const xnnpack_add_plan *const plan, const int8_t *restrict A,
+                          const int8_t *restrict B, int8_t *restrict Y, const int64_t d_row,
+                          const int64_t A_row, const int64_t B_row, const int64_t A_step,
+                          const int64_t B_step) {
+    /* family fraction_pairs line 5: Y[d...] = clip((OP(a[d...] * ma, b[d...] * mb) + 2^(s - 1)) div
+       2^s + zy, low, high) */
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, low = plan->low;
+    const int64_t high = plan->high, ma = plan->ma, mb = plan->mb, s = plan->s;
+    const int64_t d_run = plan->d_run;
+    CVMGEN_APART
+    for (int64_t d = 0; d < d_run; ++d)
+        Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+            cvmgen_min_i32((((A[A_row + d * A_step] - (int32_t)za) * (int32_t)ma
+            + (B[B_row + d * B_step] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
+            + (int32_t)zy, (int32_t)high));
+}
+
 typedef struct xnnpack_add_Y_part_call {
     const xnnpack_add_plan *plan;
     const int8_t *A;
@@ -179,9 +198,7 @@ static void xnnpack_add_Y_part(const void *context, int64_t low_2, int64_t high_
     int8_t *restrict Y = call->Y;
     /* family fraction_pairs line 5: Y[d...] = clip((OP(a[d...] * ma, b[d...] * mb) + 2^(s - 1)) div
        2^s + zy, low, high) */
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, low = plan->low;
-    const int64_t high = plan->high, ma = plan->ma, mb = plan->mb, s = plan->s;
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
+    const int64_t A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
@@ -189,33 +206,13 @@ static void xnnpack_add_Y_part(const void *context, int64_t low_2, int64_t high_
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32((((A[A_row + d] - (int32_t)za) * (int32_t)ma
-                    + (B[B_row + d] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
-                    + (int32_t)zy, (int32_t)high));
+            xnnpack_add_Y_branch(plan, A, B, Y, d_row, A_row, B_row, 1, 1);
         } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32((((A[A_row] - (int32_t)za) * (int32_t)ma
-                    + (B[B_row + d] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
-                    + (int32_t)zy, (int32_t)high));
+            xnnpack_add_Y_branch(plan, A, B, Y, d_row, A_row, B_row, 0, 1);
         } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32((((A[A_row + d] - (int32_t)za) * (int32_t)ma
-                    + (B[B_row] - (int32_t)zb) * (int32_t)mb + (1 << (s - 1))) >> (int32_t)s)
-                    + (int32_t)zy, (int32_t)high));
+            xnnpack_add_Y_branch(plan, A, B, Y, d_row, A_row, B_row, 1, 0);
         } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32((((A[A_row + d * A_step] - (int32_t)za) * (int32_t)ma
-                    + (B[B_row + d * B_step] - (int32_t)zb) * (int32_t)mb
-                    + (1 << (s - 1))) >> (int32_t)s) + (int32_t)zy, (int32_t)high));
+            xnnpack_add_Y_branch(plan, A, B, Y, d_row, A_row, B_row, A_step, B_step);
         }
     }
 }

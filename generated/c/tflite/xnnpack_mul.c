@@ -150,6 +150,27 @@ static int xnnpack_mul_prepare(const tflite_xnnpack_mul_args *args, xnnpack_mul_
     return CVMGEN_OK;
 }
 
+/* What branches do: each calls it with what it knows of A_step, B_step. */
+CVMGEN_INLINE
+void xnnpack_mul_Y_branch(const xnnpack_mul_plan *const plan, const int8_t *restrict A,
+                          const int8_t *restrict B, int8_t *restrict Y, const int64_t d_row,
+                          const int64_t A_row, const int64_t B_row, const int64_t A_step,
+                          const int64_t B_step) {
+    /* xnnpack_mul line 4: Y[d...] = requantized(a[d...] * b[d...], float32(factor), zy, low,
+       high) */
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, low = plan->low;
+    const int64_t high = plan->high, d_run = plan->d_run;
+    const double factor = plan->factor;
+    CVMGEN_APART
+    for (int64_t d = 0; d < d_run; ++d)
+        Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
+            cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
+            INT32_MIN,
+            cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za)
+            * (B[B_row + d * B_step] - (int32_t)zb), INT32_MAX)) * (float)factor), -512.0f, 512.0f)
+            + (int32_t)zy, (int32_t)high));
+}
+
 typedef struct xnnpack_mul_Y_part_call {
     const xnnpack_mul_plan *plan;
     const int8_t *A;
@@ -165,10 +186,7 @@ static void xnnpack_mul_Y_part(const void *context, int64_t low_2, int64_t high_
     int8_t *restrict Y = call->Y;
     /* xnnpack_mul line 4: Y[d...] = requantized(a[d...] * b[d...], float32(factor), zy, low,
        high) */
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, low = plan->low;
-    const int64_t high = plan->high, d_run = plan->d_run, A_step = plan->A_step;
-    const int64_t B_step = plan->B_step;
-    const double factor = plan->factor;
+    const int64_t A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
@@ -176,38 +194,13 @@ static void xnnpack_mul_Y_part(const void *context, int64_t low_2, int64_t high_
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (B[B_row + d] - (int32_t)zb),
-                    INT32_MAX)) * (float)factor), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
+            xnnpack_mul_Y_branch(plan, A, B, Y, d_row, A_row, B_row, 1, 1);
         } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((A[A_row] - (int32_t)za) * (B[B_row + d] - (int32_t)zb),
-                    INT32_MAX)) * (float)factor), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
+            xnnpack_mul_Y_branch(plan, A, B, Y, d_row, A_row, B_row, 0, 1);
         } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((A[A_row + d] - (int32_t)za) * (B[B_row] - (int32_t)zb),
-                    INT32_MAX)) * (float)factor), -512.0f, 512.0f) + (int32_t)zy, (int32_t)high));
+            xnnpack_mul_Y_branch(plan, A, B, Y, d_row, A_row, B_row, 1, 0);
         } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32((int32_t)low,
-                    cvmgen_min_i32(cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_max_i32(
-                    INT32_MIN,
-                    cvmgen_min_i32((A[A_row + d * A_step] - (int32_t)za)
-                    * (B[B_row + d * B_step] - (int32_t)zb), INT32_MAX)) * (float)factor), -512.0f,
-                    512.0f) + (int32_t)zy, (int32_t)high));
+            xnnpack_mul_Y_branch(plan, A, B, Y, d_row, A_row, B_row, A_step, B_step);
         }
     }
 }

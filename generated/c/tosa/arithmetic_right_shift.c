@@ -337,6 +337,34 @@ static void TYPED(arithmetic_right_shift_input2_refused)(
 
 /* Kernels for one choice of element types. */
 
+/* What branches do: each calls it with what it knows of input2_step, input1_step. */
+CVMGEN_INLINE
+void TYPED(arithmetic_right_shift_output_branch)(const arithmetic_right_shift_plan *const plan,
+                                                 const element_t *restrict input1,
+                                                 const element_t *restrict input2,
+                                                 element_t *restrict output,
+                                                 int64_t *const overflow, const int64_t d_row,
+                                                 const int64_t input2_row,
+                                                 const int64_t input1_row,
+                                                 const int64_t input2_step,
+                                                 const int64_t input1_step) {
+    /* arithmetic_right_shift line 6: output[d...] = (first[d...] + (2^s div 2 if round else 0)) div
+       2^s where s = clip(second[d...], 0, 31) */
+    const int64_t d_run = plan->d_run;
+    const bool round = plan->round;
+    for (int64_t d = 0; d < d_run; ++d) {
+        const int32_t s = cvmgen_max_i32(0,
+            cvmgen_min_i32(input2[input2_row + d * input2_step], 31));
+        const int64_t value = cvmgen_floor_div(input1[input1_row + d * input1_step]
+            + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
+        if (value >= least_element_t && value <= greatest_element_t) {
+            output[d_row * d_run + d] = (element_t)value;
+        } else {
+            cvmgen_note_overflow(overflow, d_row * d_run + d);
+        }
+    }
+}
+
 typedef struct TYPED(arithmetic_right_shift_output_part_call) {
     const arithmetic_right_shift_plan *plan;
     const element_t *input1;
@@ -354,9 +382,7 @@ static void TYPED(arithmetic_right_shift_output_part)(const void *context, int64
     int64_t *const overflow = call->overflow;
     /* arithmetic_right_shift line 6: output[d...] = (first[d...] + (2^s div 2 if round else 0)) div
        2^s where s = clip(second[d...], 0, 31) */
-    const int64_t d_run = plan->d_run, input2_step = plan->input2_step;
-    const int64_t input1_step = plan->input1_step;
-    const bool round = plan->round;
+    const int64_t input2_step = plan->input2_step, input1_step = plan->input1_step;
     const cvmgen_list *const input2_steps = &plan->input2_steps;
     const cvmgen_list *const input1_steps = &plan->input1_steps;
     const cvmgen_list *const d_box = &plan->d_box;
@@ -364,50 +390,17 @@ static void TYPED(arithmetic_right_shift_output_part)(const void *context, int64
         const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
         const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
         if (input2_step == 1 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= least_element_t && value <= greatest_element_t) {
-                    output[d_row * d_run + d] = (element_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(arithmetic_right_shift_output_branch)(plan, input1, input2, output, overflow,
+                d_row, input2_row, input1_row, 1, 1);
         } else if (input2_step == 0 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= least_element_t && value <= greatest_element_t) {
-                    output[d_row * d_run + d] = (element_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(arithmetic_right_shift_output_branch)(plan, input1, input2, output, overflow,
+                d_row, input2_row, input1_row, 0, 1);
         } else if (input2_step == 1 && input1_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= least_element_t && value <= greatest_element_t) {
-                    output[d_row * d_run + d] = (element_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(arithmetic_right_shift_output_branch)(plan, input1, input2, output, overflow,
+                d_row, input2_row, input1_row, 1, 0);
         } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0,
-                    cvmgen_min_i32(input2[input2_row + d * input2_step], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d * input1_step]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= least_element_t && value <= greatest_element_t) {
-                    output[d_row * d_run + d] = (element_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(arithmetic_right_shift_output_branch)(plan, input1, input2, output, overflow,
+                d_row, input2_row, input1_row, input2_step, input1_step);
         }
     }
 }

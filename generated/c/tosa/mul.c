@@ -224,10 +224,39 @@ static void mul_shift_refused_2_int32(const mul_plan *plan, const int8_t *restri
 #define element_t int16_t
 #include "mul.c"
 
+/* What branches do: each calls it with what it knows of input1_step, input2_step, input1_2_step, input2_2_step. */
+CVMGEN_INLINE
+void mul_output_branch_int32_int32(const mul_plan *const plan, const int32_t *restrict input1,
+                                   const int32_t *restrict input2, const int8_t *restrict shift,
+                                   int32_t *restrict output, int64_t *const overflow,
+                                   const int32_t low, const int64_t d_row,
+                                   const int64_t input1_row, const int64_t input2_row,
+                                   const int64_t input1_2_row, const int64_t input2_2_row,
+                                   const int64_t input1_step, const int64_t input2_step,
+                                   const int64_t input1_2_step, const int64_t input2_2_step) {
+    /* mul line 7: output[d...] = wrapped(ab, least(int32), greatest(int32)) if s == 0 else (ab +
+       2^(s - 1)) div 2^s where ab = first[d...] * second[d...], s = shift[0] */
+    const int64_t d_run = plan->d_run;
+    for (int64_t d = 0; d < d_run; ++d) {
+        const int32_t s = shift[0];
+        const __int128 value = s == 0
+            ? (((int64_t)input1[input1_row + d * input1_step]
+            * input2[input2_row + d * input2_step] - low) & (INT32_MAX - (int64_t)low)) + low
+            : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row + d * input1_2_step]
+            * input2[input2_2_row + d * input2_2_step]) + cvmgen_power(2, s - 1),
+            cvmgen_power_i128(2, s));
+        if (value >= INT32_MIN && value <= INT32_MAX) {
+            output[d_row * d_run + d] = (int32_t)value;
+        } else {
+            cvmgen_note_overflow(overflow, d_row * d_run + d);
+        }
+    }
+}
+
 static void mul_output_int32_int32(const mul_plan *plan, const int32_t *restrict input1,
                                    const int32_t *restrict input2, const int8_t *restrict shift,
                                    int32_t *restrict output, int64_t *overflow) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, input1_step = plan->input1_step;
+    const int64_t d_rows = plan->d_rows, input1_step = plan->input1_step;
     const int64_t input2_step = plan->input2_step, input1_2_step = plan->input1_2_step;
     const int64_t input2_2_step = plan->input2_2_step;
     const cvmgen_list *const input1_steps = &plan->input1_steps;
@@ -244,95 +273,28 @@ static void mul_output_int32_int32(const mul_plan *plan, const int32_t *restrict
         const int64_t input1_2_row = cvmgen_walk_offset(d_row, d_box, input1_steps_2);
         const int64_t input2_2_row = cvmgen_walk_offset(d_row, d_box, input2_steps_2);
         if (input1_step == 1 && input2_step == 1 && input1_2_step == 1 && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)input1[input1_row + d] * input2[input2_row + d] - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row + d]
-                    * input2[input2_2_row + d]) + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            mul_output_branch_int32_int32(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 1, 1, 1);
         } else if (input1_step == 0 && input2_step == 1 && input1_2_step == 1
             && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)input1[input1_row] * input2[input2_row + d] - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row + d]
-                    * input2[input2_2_row + d]) + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            mul_output_branch_int32_int32(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 0, 1, 1, 1);
         } else if (input1_step == 1 && input2_step == 0 && input1_2_step == 1
             && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)input1[input1_row + d] * input2[input2_row] - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row + d]
-                    * input2[input2_2_row + d]) + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            mul_output_branch_int32_int32(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 0, 1, 1);
         } else if (input1_step == 1 && input2_step == 1 && input1_2_step == 0
             && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)input1[input1_row + d] * input2[input2_row + d] - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row]
-                    * input2[input2_2_row + d]) + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            mul_output_branch_int32_int32(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 1, 0, 1);
         } else if (input1_step == 1 && input2_step == 1 && input1_2_step == 1
             && input2_2_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)input1[input1_row + d] * input2[input2_row + d] - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row + d]
-                    * input2[input2_2_row]) + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            mul_output_branch_int32_int32(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 1, 1, 0);
         } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)input1[input1_row + d * input1_step]
-                    * input2[input2_row + d * input2_step] - low) & (INT32_MAX - (int64_t)low))
-                    + low
-                    : cvmgen_floor_div_i128((__int128)((int64_t)input1[input1_2_row + d
-                    * input1_2_step] * input2[input2_2_row + d * input2_2_step])
-                    + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            mul_output_branch_int32_int32(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, input1_step, input2_step,
+                input1_2_step, input2_2_step);
         }
     }
 }
@@ -461,10 +423,39 @@ int tosa_mul_bind(const tosa_mul_args *args, uint64_t constants, cvmgen_bound **
 
 /* Kernels for one choice of element types. */
 
+/* What branches do: each calls it with what it knows of input1_step, input2_step, input1_2_step, input2_2_step. */
+CVMGEN_INLINE
+void TYPED(mul_output_branch)(const mul_plan *const plan, const element_t *restrict input1,
+                              const element_t *restrict input2, const int8_t *restrict shift,
+                              int32_t *restrict output, int64_t *const overflow,
+                              const int32_t low, const int64_t d_row, const int64_t input1_row,
+                              const int64_t input2_row, const int64_t input1_2_row,
+                              const int64_t input2_2_row, const int64_t input1_step,
+                              const int64_t input2_step, const int64_t input1_2_step,
+                              const int64_t input2_2_step) {
+    /* mul line 7: output[d...] = wrapped(ab, least(int32), greatest(int32)) if s == 0 else (ab +
+       2^(s - 1)) div 2^s where ab = first[d...] * second[d...], s = shift[0] */
+    const int64_t d_run = plan->d_run;
+    for (int64_t d = 0; d < d_run; ++d) {
+        const int32_t s = shift[0];
+        const __int128 value = s == 0
+            ? (((int64_t)(input1[input1_row + d * input1_step]
+            * input2[input2_row + d * input2_step]) - low) & (INT32_MAX - (int64_t)low)) + low
+            : cvmgen_floor_div_i128(input1[input1_2_row + d * input1_2_step]
+            * input2[input2_2_row + d * input2_2_step] + cvmgen_power(2, s - 1),
+            cvmgen_power_i128(2, s));
+        if (value >= INT32_MIN && value <= INT32_MAX) {
+            output[d_row * d_run + d] = (int32_t)value;
+        } else {
+            cvmgen_note_overflow(overflow, d_row * d_run + d);
+        }
+    }
+}
+
 static void TYPED(mul_output)(const mul_plan *plan, const element_t *restrict input1,
                               const element_t *restrict input2, const int8_t *restrict shift,
                               int32_t *restrict output, int64_t *overflow) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, input1_step = plan->input1_step;
+    const int64_t d_rows = plan->d_rows, input1_step = plan->input1_step;
     const int64_t input2_step = plan->input2_step, input1_2_step = plan->input1_2_step;
     const int64_t input2_2_step = plan->input2_2_step;
     const cvmgen_list *const input1_steps = &plan->input1_steps;
@@ -481,95 +472,28 @@ static void TYPED(mul_output)(const mul_plan *plan, const element_t *restrict in
         const int64_t input1_2_row = cvmgen_walk_offset(d_row, d_box, input1_steps_2);
         const int64_t input2_2_row = cvmgen_walk_offset(d_row, d_box, input2_steps_2);
         if (input1_step == 1 && input2_step == 1 && input1_2_step == 1 && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)(input1[input1_row + d] * input2[input2_row + d]) - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128(input1[input1_2_row + d] * input2[input2_2_row + d]
-                    + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(mul_output_branch)(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 1, 1, 1);
         } else if (input1_step == 0 && input2_step == 1 && input1_2_step == 1
             && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)(input1[input1_row] * input2[input2_row + d]) - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128(input1[input1_2_row + d] * input2[input2_2_row + d]
-                    + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(mul_output_branch)(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 0, 1, 1, 1);
         } else if (input1_step == 1 && input2_step == 0 && input1_2_step == 1
             && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)(input1[input1_row + d] * input2[input2_row]) - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128(input1[input1_2_row + d] * input2[input2_2_row + d]
-                    + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(mul_output_branch)(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 0, 1, 1);
         } else if (input1_step == 1 && input2_step == 1 && input1_2_step == 0
             && input2_2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)(input1[input1_row + d] * input2[input2_row + d]) - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128(input1[input1_2_row] * input2[input2_2_row + d]
-                    + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(mul_output_branch)(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 1, 0, 1);
         } else if (input1_step == 1 && input2_step == 1 && input1_2_step == 1
             && input2_2_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)(input1[input1_row + d] * input2[input2_row + d]) - low)
-                    & (INT32_MAX - (int64_t)low)) + low
-                    : cvmgen_floor_div_i128(input1[input1_2_row + d] * input2[input2_2_row]
-                    + cvmgen_power(2, s - 1), cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(mul_output_branch)(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, 1, 1, 1, 0);
         } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = shift[0];
-                const __int128 value = s == 0
-                    ? (((int64_t)(input1[input1_row + d * input1_step]
-                    * input2[input2_row + d * input2_step]) - low) & (INT32_MAX - (int64_t)low))
-                    + low
-                    : cvmgen_floor_div_i128(input1[input1_2_row + d * input1_2_step]
-                    * input2[input2_2_row + d * input2_2_step] + cvmgen_power(2, s - 1),
-                    cvmgen_power_i128(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
+            TYPED(mul_output_branch)(plan, input1, input2, shift, output, overflow, low, d_row,
+                input1_row, input2_row, input1_2_row, input2_2_row, input1_step, input2_step,
+                input1_2_step, input2_2_step);
         }
     }
 }
