@@ -33,7 +33,7 @@ OF_REALS = {"EXP", "SIGMOID", "TANH", "REDUCE_PRODUCT"}
 
 
 def main(environment: str, folder: str, *operators: str) -> int:
-    tools, ops = Tools.of(Path(environment)), cvmgen.load("c")
+    tools, ops = Tools.of(Path(environment).resolve()), cvmgen.load("c")
     known = {operator_of(name) for name in dir(ops.tosa)} - OF_REALS
     faults = 0
     for name in operators or sorted(each.lower() for each in known):
