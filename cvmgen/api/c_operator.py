@@ -10,17 +10,15 @@ import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
 from cvmgen.api.c_bound import COpenCall, KeptCall, ReadyCall, address, keep
+from cvmgen.api.call_kinds import CallKinds
 from cvmgen.api.calls import Array, Bound, CheckedCall, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
 from cvmgen.memory import new_array
 
-MOST_KINDS = 256
-"""Kinds of calls that an operator remembers; beyond them it begins anew."""
-
 MOST_PRECISIONS = 1024
-"""Combinations of measured precisions that it remembers of each."""
+"""Combinations of measured precisions that an operator remembers of each kind of call."""
 
 
 class Structures(NamedTuple):
@@ -56,8 +54,7 @@ class COperator(Operator):
     def __init__(self, info: OperatorInfo, backend: CBackend) -> None:
         super().__init__(info, backend)
         self._library = backend
-        self._kinds: dict[Any, CallKind] = {}
-        self._variadic = [item.variadic for item in info.inputs]
+        self._kinds: CallKinds[CallKind] = CallKinds(info, mark_array, mark_output)
         self._places = {item.name: at for at, item in enumerate(info.inputs)}
         self._run: Any = None
         self._measure: Any = None
@@ -72,19 +69,10 @@ class COperator(Operator):
         **attributes: Any,
     ) -> Any:
         """As `Operator.__call__`."""
-        marks: list[Any] = [check, dtype]
         arrays: list[Array] = []
         outs: list[Array] = []
-        repeatable = (
-            self._mark(marks, arrays, inputs, attributes)
-            and (precisions is None or mark_precisions(marks, precisions))
-            and (out is None or mark_outputs(marks, outs, out))
-        )
-        key = tuple(marks) if repeatable else None
-        try:
-            kind = self._kinds.get(key)
-        except TypeError:  # a value that is no key: whatever it is, checks will tell
-            key = kind = None
+        others = (check, dtype)
+        key, kind = self._kinds.find(arrays, outs, inputs, precisions, out, others, attributes)
         if kind is not None and (targets := self._repeated(kind, arrays, outs)) is not None:
             return self._whole(targets)
         call = self._checked(inputs, precisions, dtype, out, check, attributes)
@@ -136,38 +124,6 @@ class COperator(Operator):
         dtypes = tuple(target.dtype for target in call.targets)
         return ReadyCall(kept, (ctypes.c_void_p * len(tensors))(), at, shapes, dtypes)
 
-    def _mark(
-        self,
-        marks: list[Any],
-        arrays: list[Array],
-        inputs: tuple[Any, ...],
-        keywords: Mapping[str, Any],
-    ) -> bool:
-        """Note what decides the checks of a call; False for one that cannot be repeated."""
-        operands = list(inputs)
-        if self._variadic == [True] and not (len(inputs) == 1 and type(inputs[0]) in (list, tuple)):
-            operands = [operands]
-        for name, value in keywords.items():
-            at = self._places.get(name)
-            if at is not None and at >= len(operands):
-                operands += [None] * (at - len(operands)) + [value]
-            elif at is not None or not mark_value(marks, name, value):
-                return False
-        marks.append(len(operands))
-        for several, value in zip(self._variadic, operands, strict=False):
-            if value is None:
-                marks.append(None)
-            elif not several:
-                if not mark_array(marks, arrays, value):
-                    return False
-            elif type(value) not in (list, tuple):
-                return False
-            else:
-                marks.append(len(value))
-                if not all(mark_array(marks, arrays, each) for each in value):
-                    return False
-        return True
-
     def _repeated(
         self, kind: CallKind, arrays: list[Array], outs: list[Array]
     ) -> list[Array] | None:
@@ -202,11 +158,7 @@ class COperator(Operator):
         arrays = list(given_arrays(call))
         if not all(array.size for array in (*(each for each, _, _ in arrays), *call.targets)):
             return  # empty arrays have no addresses
-        kind = self._kinds.get(key)
-        if kind is None:
-            if len(self._kinds) >= MOST_KINDS:
-                self._kinds.clear()
-            kind = self._kinds.setdefault(key, CallKind(call))
+        kind = self._kinds.remember(key, lambda: CallKind(call))
         if len(kind.admitted) >= MOST_PRECISIONS:
             kind.admitted.clear()
         kind.admitted.add(tuple(known for _, declared, known in arrays if known and not declared))
@@ -263,34 +215,9 @@ def mark_array(marks: list[Any], arrays: list[Array], value: Any) -> bool:
     return True
 
 
-def mark_value(marks: list[Any], name: str, value: Any) -> bool:
-    """Note an attribute. Its type counts: 1, True and 1.0 are equal, but not alike as values."""
-    kind = type(value)
-    marks.append(name)
-    marks.append(kind)
-    if kind in (tuple, list):
-        marks.append(tuple(value))
-        return all(type(each) is int for each in value)
-    marks.append(value)
-    return value is None or kind in (int, float, bool, str)
-
-
-def mark_precisions(marks: list[Any], precisions: Any) -> bool:
-    """Note declared precisions."""
-    if type(precisions) is dict:
-        return all(mark_value(marks, *each) for each in precisions.items())
-    if type(precisions) not in (list, tuple):
-        return False
-    return all(mark_value(marks, str(at), each) for at, each in enumerate(precisions))
-
-
-def mark_outputs(marks: list[Any], outs: list[Array], out: Any) -> bool:
-    """Note the arrays for the results; only those that are written where they lie."""
-    for each in out if type(out) in (list, tuple) else (out,):
-        if not (mark_array(marks, outs, each) and each.flags.writeable):
-            return False
-    marks.append(type(out))
-    return len(outs) > 0
+def mark_output(marks: list[Any], outs: list[Array], value: Any) -> bool:
+    """Note an array for a result; only those that are written where they lie."""
+    return mark_array(marks, outs, value) and value.flags.writeable
 
 
 def touching(places: Sequence[int], sizes: Sequence[int], outputs: int) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.c_operator import MOST_KINDS, COperator
+from cvmgen.api.c_operator import COperator
+from cvmgen.api.call_kinds import MOST_KINDS
 from cvmgen.errors import OperatorError
 
 X = np.arange(-6, 6, dtype=np.int32).reshape(3, 4)
