@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.api.calls import Array, CheckedCall, Described, Given, Inferred
+from cvmgen.api.calls import Array, CheckedCall, Described, Given, Inferred, several
 from cvmgen.api.manifest import Manifest, OperatorInfo, source_text
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
@@ -289,6 +289,17 @@ def structure(info: OperatorInfo) -> type[ctypes.Structure]:
             members.append((attribute.word_member, ctypes.c_int32))
     members.append(("check_values", ctypes.c_int32))
     return type(f"{info.function}_args", (ctypes.Structure,), {"_fields_": tuple(members)})
+
+
+def input_tensors(info: OperatorInfo, args: Any, given: Sequence[Given]) -> list[Any]:
+    """The tensor structures of the inputs that are given, in their order."""
+    tensors: list[Any] = []
+    for item, each in zip(info.inputs, given, strict=True):
+        if each is not None:
+            pointers = getattr(args, item.name)
+            first = pointers if item.variadic else [pointers]
+            tensors += [first[at].contents for at in range(len(several(each)))]
+    return tensors
 
 
 def refusal(info: OperatorInfo, error: ErrorStruct) -> OperatorError:

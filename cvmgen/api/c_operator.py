@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
+from cvmgen.api.c_backend import CBackend, ErrorStruct, input_tensors, refusal
 from cvmgen.api.c_bound import COpenCall, KeptCall, ReadyCall, address, keep
 from cvmgen.api.call_kinds import CallKinds
 from cvmgen.api.calls import Array, Bound, CheckedCall, contiguous
@@ -169,13 +169,7 @@ class COperator(Operator):
         self._run = self._library.function(info.function)
         self._measure = self._library.function("cvmgen_measure")
         args, _ = self._library.call_arguments(info, call)
-        tensors: list[Any] = []
-        for item, given in zip(info.inputs, call.given, strict=True):
-            if given is not None:
-                count = len(given) if isinstance(given, list) else 1
-                pointers = getattr(args, item.name)
-                first = pointers if item.variadic else [pointers]
-                tensors += [first[at].contents for at in range(count)]
+        tensors = input_tensors(info, args, call.given)
         measured = [
             (tensor, ctypes.byref(tensor))
             for tensor, (_, declared, known) in zip(tensors, given_arrays(call), strict=True)

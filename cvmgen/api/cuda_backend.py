@@ -31,7 +31,7 @@ _DEVICE = 3  # the status CVMGEN_DEVICE
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A call on device arrays that was checked."""
+    """A call on device arrays that was checked. It keeps none of them."""
 
     args: Any
     start: Callable[[int, Notes | None], None]
@@ -98,7 +98,7 @@ class CudaBackend(CBackend):
 
     def prepared(self, info: OperatorInfo, checked: CheckedCall) -> PreparedCall:
         """A call on device arrays: DeviceArray where other targets take numpy's."""
-        args, kept = self.call_arguments(info, checked)
+        args, _ = self.call_arguments(info, checked)
         device, error = self.device, ErrorStruct()
         function = self.function(info.function)
         pointers = self._host.pointers(self.module(info), function, args)
@@ -114,9 +114,9 @@ class CudaBackend(CBackend):
             if call(*pointers, handle, *words, error_pointer):
                 raise self._failed(info, error)
 
-        def start(handle: int, own: Notes | None, kept: list[Any] = kept) -> None:
+        def start(handle: int, own: Notes | None) -> None:
             if own is not None:
-                device.refusals.start(own, handle, lambda words: launch(handle, words))
+                device.refusals.start(own, handle, launch)
             elif noting:
                 launch(handle, ctypes.byref(NotingStruct()))
             else:
@@ -161,11 +161,20 @@ class CudaBackend(CBackend):
         self, info: OperatorInfo, call: CheckedCall, handle: Callable[[], int] = lambda: 0
     ) -> Callable[[], None]:
         """A call as it is `prepared`; `handle` gives the stream of each."""
-        prepared = self.prepared(info, call)
+        return self.started(self.prepared(info, call), call, handle)
+
+    @staticmethod
+    def started(
+        prepared: PreparedCall, call: CheckedCall, handle: Callable[[], int]
+    ) -> Callable[[], None]:
         start, own = prepared.start, prepared.notes()
         for each in call.targets:
             each.notes = own  # type: ignore[attr-defined]
-        return lambda: start(handle(), own)
+
+        def run(kept: CheckedCall = call) -> None:
+            start(handle(), own)
+
+        return run
 
 
 class TransferBackend:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray, device_array
-from cvmgen.api.frameworks import Framework, framework_of
+from cvmgen.api.frameworks import Framework, framework_of, library_of
 from cvmgen.api.streams import stream_handle
 
 
@@ -65,6 +65,8 @@ class DeviceCall:
         """A new array for a result: of the library of the inputs, if there is one."""
         if self._framework is None:
             return DeviceArray.empty(self._device, shape, dtype, self.stream())
+        if self._stream is None:
+            return self._framework.empty(self._device.ordinal, shape, np.dtype(dtype))
         with self._framework.using(self._device.ordinal, self.handle()):
             return self._framework.empty(self._device.ordinal, shape, np.dtype(dtype))
 
@@ -102,11 +104,23 @@ class DeviceCall:
                 self._device.order(handle, stream_handle(value.stream))
                 value.used_by(self._stream)
             return value.data
-        if self._framework is None or self._framework is not framework_of([value]):
+        if self._framework is None or self._framework is not library_of(type(value)):
             return None
         ordinal, address = self._framework.place(value)
         fits = ordinal == self._device.ordinal and not self._framework.has_gaps(value)
         return address if fits else None
+
+    def place_of_result(self, value: Any, shape: tuple[int, ...], handle: int) -> int | None:
+        """The same of an array for a result."""
+        if type(value) is DeviceArray and (value.read_only or value.stream is not self._stream):
+            return None
+        return self.place(value, shape, handle)
+
+    def place_of_made(self, value: Any) -> int:
+        """Where an array begins that this call made."""
+        if self._framework is None:
+            return int(value.data)
+        return self._framework.place(value)[1]
 
     def _like(self, framework: Framework, value: Any) -> Any:
         with framework.using(self._device.ordinal, self.handle()):

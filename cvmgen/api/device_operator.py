@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from cvmgen import rules, support, typed
+from cvmgen.api.c_backend import input_tensors
+from cvmgen.api.call_kinds import CallKinds
 from cvmgen.api.calls import Bound, CheckedCall, Described, Inferred, given_shape, named_inputs
-from cvmgen.api.cuda_backend import CudaBackend, refusing
+from cvmgen.api.cuda_backend import CudaBackend, PreparedCall, refusing
 from cvmgen.api.description import KEYWORDS
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_call import DeviceCall
 from cvmgen.api.device_open import DeviceOpenCall, ReadyDeviceCall
+from cvmgen.api.frameworks import library_of
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
@@ -28,6 +31,7 @@ class DeviceOperator(Operator):
     def __init__(self, info: OperatorInfo, backend: CudaBackend) -> None:
         super().__init__(info, backend)
         self._on_device = backend
+        self._kinds: CallKinds[ReadyDeviceCall] = CallKinds(info, mark_array, mark_array)
 
     KEYWORDS: Mapping[str, str] = {
         **KEYWORDS,
@@ -36,9 +40,35 @@ class DeviceOperator(Operator):
         "stream": "where the kernels run: an address, or an object with __cuda_stream__",
     }
 
-    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+    def __call__(
+        self,
+        *inputs: Any,
+        precisions: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        check: str | None = None,
+        stream: Any = None,
+        **attributes: Any,
+    ) -> Any:
         """The result, in the memory of the device; keywords as for `bind`."""
-        return self._bind(inputs, **keywords)()
+        arrays: list[Any] = []
+        outs: list[Any] = []
+        others = (check, dtype, type(stream), stream)
+        key, kind = self._kinds.find(arrays, outs, inputs, precisions, out, others, attributes)
+        if kind is not None:
+            with refusing(self._info):
+                found = kind.run(arrays, range(len(arrays)), outs)
+            if found is not None:
+                return self._whole(found)
+        given = (precisions, dtype, out, check, stream)
+        call, checked, result = self._checked_there(inputs, *given, **attributes)
+        with refusing(self._info):
+            prepared = self._on_device.prepared(self._info, checked)
+            run = self._on_device.started(prepared, checked, call.handle)
+        call.around(run)()
+        if key is not None and not call.has_more and type(stream) in (int, type(None)):
+            self._kinds.remember(key, lambda: self._ready_call(call, prepared, checked))
+        return result
 
     def bind(self, *inputs: Any, constants: Sequence[str] = (), **keywords: Any) -> Any:
         """The call with its arrays fixed; each call of the result starts the kernels again.
@@ -89,11 +119,14 @@ class DeviceOperator(Operator):
         if call.has_more:
             return None
         prepared = self._on_device.prepared(self._info, checked)
-        given = (name for name in self.inputs if filled.get(name) is not None)
-        tensors = {name: getattr(prepared.args, name).contents for name in (*given, *self.outputs)}
-        shapes = [each.shape for each in checked.targets]
-        dtypes = [each.dtype for each in checked.targets]
-        return ReadyDeviceCall(call, tensors, prepared, shapes, dtypes)
+        return self._ready_call(call, prepared, checked)
+
+    def _ready_call(
+        self, call: DeviceCall, prepared: PreparedCall, checked: CheckedCall
+    ) -> ReadyDeviceCall:
+        tensors = input_tensors(self._info, prepared.args, checked.given)
+        tensors += [getattr(prepared.args, name).contents for name in self.outputs]
+        return ReadyDeviceCall(call, prepared, tensors, checked)
 
     def _bind(self, inputs: tuple[Any, ...], **keywords: Any) -> Bound:
         call, checked, result = self._checked_there(inputs, **keywords)
@@ -207,3 +240,13 @@ class DeviceOperator(Operator):
                 assert precision is not None
                 found.append(support.result_dtype(self.name, name, dtype, precision, default))
         return found
+
+
+def mark_array(marks: list[Any], arrays: list[Any], value: Any) -> bool:
+    """Note an array of a library whose arrays tell where they lie."""
+    kind = type(value)
+    if kind is not DeviceArray and library_of(kind) is None:
+        return False
+    arrays.append(value)
+    marks += (kind, value.dtype, value.shape)
+    return True

@@ -216,6 +216,22 @@ def open_driver() -> Driver:
     return _opened(LIBRARY)
 
 
+class Current:
+    """Within it, a context is the calling thread's. It has no state of its own: every call enters it,
+    in any thread."""
+
+    __slots__ = ("_context", "_driver")
+
+    def __init__(self, driver: Driver, context: int) -> None:
+        self._driver, self._context = driver, context
+
+    def __enter__(self) -> None:
+        self._driver.call("cuCtxPushCurrent_v2", self._context)
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+
 class PrimaryContext:
     """The primary context of a device, which frameworks use too: its streams and their order."""
 
@@ -226,6 +242,7 @@ class PrimaryContext:
         if not self.attribute(MEMORY_POOLS):
             raise CvmgenError(f"device={ordinal}: {self.name} has no memory pools")
         self.context = driver.handle("cuDevicePrimaryCtxRetain", self.id)
+        self._current = Current(driver, self.context)
 
     @property
     def name(self) -> str:
@@ -237,14 +254,9 @@ class PrimaryContext:
         """What the driver tells of the device, by a CUdevice_attribute."""
         return self.driver.number("cuDeviceGetAttribute", attribute, self.id)
 
-    @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> Current:
         """The context is current in the calling thread, and the one before it afterwards."""
-        self.driver.call("cuCtxPushCurrent_v2", self.context)
-        try:
-            yield
-        finally:
-            self.driver.handle("cuCtxPopCurrent_v2")
+        return self._current
 
     @contextlib.contextmanager
     def relaxed(self) -> Iterator[None]:

@@ -48,11 +48,22 @@ class Framework:
 def framework_of(values: Iterable[Any]) -> Framework | None:
     """The library of the first of these arrays that is of one; None where all are of others."""
     for value in values:
-        for kind in type(value).__mro__:
-            name = kind.__module__.partition(".")[0]
-            if name in _KNOWN and name in sys.modules and _on_device(value):
-                return _KNOWN[name](sys.modules[name])
+        found = library_of(type(value))
+        if found is not None and _on_device(value):
+            return found
     return None
+
+
+def library_of(kind: type[Any]) -> Framework | None:
+    """The library that a type of arrays is of; None for one that is not known here."""
+    name = _name_of(kind)  # type: ignore[arg-type]
+    return None if name is None else _KNOWN[name](sys.modules[name])
+
+
+@functools.cache
+def _name_of(kind: type[Any]) -> str | None:
+    names = (each.__module__.partition(".")[0] for each in kind.__mro__)
+    return next((name for name in names if name in _KNOWN and name in sys.modules), None)
 
 
 def _on_device(value: Any) -> bool:
@@ -71,11 +82,17 @@ def _torch(torch: Module) -> Framework:
             return torch.cuda.default_stream(ordinal)
         return torch.cuda.ExternalStream(handle, device=ordinal)
 
-    def empty(ordinal: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=f"cuda:{ordinal}")
+    @functools.cache
+    def keywords(ordinal: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+        return {"dtype": getattr(torch, dtype.name), "device": f"cuda:{ordinal}"}
 
+    def empty(ordinal: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return torch.empty(shape, **keywords(ordinal, dtype))
+
+    # The stream's address without an object around it, where the release of PyTorch tells that.
+    raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     return Framework(
-        current=torch.cuda.current_stream,
+        current=raw or torch.cuda.current_stream,
         other=lambda ordinal, handle: torch.cuda.stream(named(ordinal, handle)),
         empty=empty,
         like=lambda array: torch.empty_like(array, memory_format=torch.contiguous_format),

@@ -484,3 +484,49 @@ def test_open_calls_check_a_kind_of_arrays_once(
         layer(X)
     with pytest.raises(OperatorError, match="takes X, in this order, and out"):
         layer(torch.tensor(X), stream=0)
+
+
+@pytest.mark.parametrize("kind", ["device", "torch"])
+def test_calls_like_one_before_are_not_checked_again(
+    ops: Operators,
+    backend: Any,
+    device: Device,
+    torch: Torch,
+    state: State,
+    stream: int,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    """Whatever makes a call another one is seen all the same."""
+    make = torch.tensor if kind == "torch" else lambda each: DeviceArray.of(device, each)
+    read = "numpy" if kind == "torch" else "to_numpy"
+    dense, declared = ops.cvm.dense, {"X": 8, "W": 8}
+    x, w, out = make(X), make(W), make(np.zeros((2, 2), np.int32))
+    first = dense(x, w, precisions=declared)
+    dense(x, w, precisions=declared, out=out)
+    joined = ops.cvm.concatenate([x, w], axis=0, precisions={"I": [8, 8]})
+    with monkeypatch.context() as patch:
+        patch.setattr(backend, "infer", None)
+        again = dense(make(-X), w, precisions=declared)
+        assert getattr(again, read)().tolist() == (-np.array(PRODUCT)).tolist()
+        assert getattr(first, read)().tolist() == PRODUCT, "a result of each call's own"
+        assert dense(w, w, precisions=declared, out=out) is out
+        assert getattr(out, read)().tolist() == [[25, 39], [39, 61]]
+        joined = ops.cvm.concatenate([w, x], axis=0, precisions={"I": [8, 8]})
+        assert getattr(joined, read)().tolist() == [*W.tolist(), *X.tolist()]
+    for other, rule in (
+        ({"precisions": {"X": 8}}, "W: its precision must be declared"),
+        ({"precisions": declared, "check": "all"}, "check = 'all': None or 'values' is needed"),
+        ({"precisions": declared, "out": make(np.zeros((2, 1), np.int32))}, "shape (2, 1)"),
+        ({"precisions": declared, "out": x}, "Y"),
+    ):
+        assert rule in refusal(dense, x, w, **other)
+    assert "W = shape" in refusal(dense, x, make(W[:, :1]), precisions=declared)
+    assert "memory of the device is needed" in refusal(dense, x, W, precisions=declared)
+    with pytest.raises(CvmgenError, match="an object with __cuda_stream__, is needed"):
+        dense(x, w, precisions=declared, stream=True)
+    dense(x, w, precisions=declared, stream=stream)
+    assert state.stream == stream
+    state.memory = 3
+    if kind == "device":
+        assert "CUDA_ERROR_OUT_OF_MEMORY" in refusal(dense, x, w, precisions=declared)
