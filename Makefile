@@ -1,6 +1,7 @@
 # make            set up, write and compile the kernels, run the digits example
 # make quick      in a minute, without compilers: formulas, analyses, passes, the reference, graphs
 # make test       all tests but the slow ones;  make test-all  those too
+# make clients    tests with PyTorch, JAX and Dask, in an environment of their own of 1.6 GB
 # make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
 # make golden     write the C of the tests' models anew, where it is meant to change
 # make fuzz       invented formulas, schedules and files, 50 times as many as in tests (FUZZ=50)
@@ -34,6 +35,7 @@ BENCH_FLAGS ?=
 FUZZ ?= 50
 FUZZ_SEED ?= $(shell date +%s)
 PEERS ?=
+CLIENTS ?= build/clients
 GPU_FLAGS ?=
 TOSA_TOOLS ?= build/tosa-tools
 TFLITE_TOOLS ?= build/tflite-tools
@@ -58,7 +60,7 @@ EMULATION := $(VENV)/.installed-emulation-$(KEY)
 DOCS := $(VENV)/.installed-docs-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-differences tflite-samples tosa-conformance peers-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all clients golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-differences tflite-samples tosa-conformance peers-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -83,6 +85,11 @@ test: $(TEST)
 
 test-all: $(TEST)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m ''
+
+# In an environment of its own. PEERS=torch==2.13.0+cpu chooses a smaller release of one of them.
+clients: build
+	@test -d $(CLIENTS) || $(PYTHON) tools/install.py $(CLIENTS) $(PEERS) test,torch,jax,dask
+	@$(CLIENTS)/bin/python -m pytest -q tests/api/test_torch.py tests/api/test_jax.py tests/cli/test_many.py
 
 orders: $(TEST)
 	@for order in reverse 1 2; do \

@@ -25,7 +25,6 @@ from cvmgen.api.c_operator import COperator
 from cvmgen.api.calls import several
 from cvmgen.api.dlpack import PACKED
 from cvmgen.api.library import load
-from cvmgen.api.open_call import UNDECLARED
 from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder, runtime_folder
@@ -93,11 +92,7 @@ class Call:
     ) -> tuple[int, Results]:
         """The number of a bound call of the library, and what it gives."""
         operator = self._operator
-        call = operator.without_data(given, precisions, dtype, attributes)
-        for name, there, known in zip(operator.inputs, call.given, call.declared, strict=True):
-            open_ones = None in (known if isinstance(known, list) else [known])
-            if there is not None and open_ones and operator.info.has_precision(name):
-                rules.refuse(operator.name, name, "", UNDECLARED)
+        call = operator.without_data(given, precisions, dtype, attributes, is_measured=False)
         for name, each in zip(operator.inputs, call.given, strict=True):
             for array in several(each):
                 if array.dtype.name in OF_FOUR_BITS:

@@ -22,9 +22,7 @@ class CallKinds(Generic[Kind]):
     one whose call cannot be repeated.
     """
 
-    def __init__(
-        self, info: OperatorInfo, mark_array: MarkArray, mark_output: MarkArray
-    ) -> None:
+    def __init__(self, info: OperatorInfo, mark_array: MarkArray, mark_output: MarkArray) -> None:
         self._kinds: dict[Any, Kind] = {}
         self._variadic = [item.variadic for item in info.inputs]
         self._places = {item.name: at for at, item in enumerate(info.inputs)}
@@ -126,8 +124,16 @@ def mark_value(marks: list[Any], name: str, value: Any) -> bool:
 
 def mark_precisions(marks: list[Any], precisions: Any) -> bool:
     """Note declared precisions."""
-    if type(precisions) is dict:
-        return all(mark_value(marks, *each) for each in precisions.items())
-    if type(precisions) not in (list, tuple):
+    kind = type(precisions)
+    if kind is dict:
+        marks.append(tuple(precisions))
+        precisions = precisions.values()
+    elif kind not in (list, tuple):
         return False
-    return all(mark_value(marks, str(at), each) for at, each in enumerate(precisions))
+    marks.append(len(precisions))
+    for value in precisions:
+        if type(value) is int or value is None:
+            marks.append(value)
+        elif not mark_value(marks, "", value):
+            return False
+    return True

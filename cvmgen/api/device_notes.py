@@ -139,8 +139,8 @@ class DeviceRefusals:
         return Notes(noted, self)
 
     def start(self, notes: Notes, stream: int, launch: Callable[[int, Any], None]) -> None:
-        """Launch kernels that write to these words; `launch` takes the stream and where to note, and
-        tells there what captures them."""
+        """Launch kernels that write to these words; `launch` takes the stream, where to note, and
+        what is told there of a capture."""
         noted, noting = notes.noted, notes.noted.noting
         if self._any():
             self.tell(lambda each: each.is_left(stream), stream, noted)

@@ -217,8 +217,8 @@ def open_driver() -> Driver:
 
 
 class Current:
-    """Within it, a context is the calling thread's. It has no state of its own: every call enters it,
-    in any thread."""
+    """Within it, a context is the calling thread's. It has no state of its own: all calls enter the
+    same one, in any thread."""
 
     __slots__ = ("_context", "_driver")
 

@@ -292,14 +292,24 @@ class Operator(Arguments, Uncopied):
         return CheckedCall(given, declared, known, values, inferred, targets, check is not None)
 
     def without_data(
-        self, inputs: Sequence[Any], precisions: Any, dtype: Any, attributes: dict[str, Any]
+        self,
+        inputs: Sequence[Any],
+        precisions: Any,
+        dtype: Any,
+        attributes: dict[str, Any],
+        is_measured: bool = True,
     ) -> CheckedCall:
         """A call on arrays of which nothing but shape and element type is known yet: all checks but
         those of elements. Its `targets` are what results will be; a precision that is not declared
-        is taken to be 1. Raises OperatorError as a call would.
+        is taken to be 1, or refused where none `is_measured` later. Raises OperatorError as a call
+        would.
         """
         operands, _ = self._sorted(tuple(map(shaped, inputs)), attributes)
         declared = self._declared(precisions, operands)
+        for name, each, there in zip(self._input_names, declared, operands, strict=True):
+            is_open = None in (each if isinstance(each, list) else [each])
+            if there is not None and is_open and not is_measured and self._info.has_precision(name):
+                self._refuse(name, "", UNDECLARED)
         known = {
             name: [one or 1 for one in each] if isinstance(each, list) else each or 1
             for name, each, there in zip(self._input_names, declared, operands, strict=True)

@@ -488,7 +488,7 @@ def test_open_calls_check_a_kind_of_arrays_once(
 
 @pytest.mark.parametrize("kind", ["device", "torch"])
 def test_calls_like_one_before_are_not_checked_again(
-    ops: Operators,
+    generated: Path,
     backend: Any,
     device: Device,
     torch: Torch,
@@ -500,6 +500,7 @@ def test_calls_like_one_before_are_not_checked_again(
     """Whatever makes a call another one is seen all the same."""
     make = torch.tensor if kind == "torch" else lambda each: DeviceArray.of(device, each)
     read = "numpy" if kind == "torch" else "to_numpy"
+    ops = load_on_device(read_manifest(generated), backend)  # which had no calls yet
     dense, declared = ops.cvm.dense, {"X": 8, "W": 8}
     x, w, out = make(X), make(W), make(np.zeros((2, 2), np.int32))
     first = dense(x, w, precisions=declared)
