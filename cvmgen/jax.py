@@ -60,7 +60,7 @@ class Call:
 
     def __init__(self, operator: COperator) -> None:
         self._operator = operator
-        self._made: dict[Any, tuple[int, Results]] = {}
+        self._programs: dict[Any, Callable[..., Any]] = {}
         self.__name__ = operator.__name__
         self.__doc__ = operator.__doc__
 
@@ -72,20 +72,30 @@ class Call:
         if variadic and not (len(inputs) == 1 and isinstance(inputs[0], (list, tuple))):
             inputs = (list(inputs),)
         arrays = [each for one in inputs for each in (one if type(one) in (list, tuple) else [one])]
-        arrays = [None if each is None else jax.numpy.asarray(each) for each in arrays]
-        shapes = [None if each is None else (each.shape, str(each.dtype)) for each in arrays]
+        arrays = [
+            each if each is None or isinstance(each, jax.Array) else jax.numpy.asarray(each)
+            for each in arrays
+        ]
+        shapes = tuple([None if each is None else (each.shape, each.dtype) for each in arrays])
         counts = [len(one) if type(one) in (list, tuple) else None for one in inputs]
         named = sorted((name, _entries(each)) for name, each in attributes.items())
-        key = repr((shapes, counts, precisions, dtype, named))
-        if key not in self._made:
+        key = shapes, repr((counts, precisions, dtype, named))
+        program = self._programs.get(key)
+        if program is None:
             each = iter(arrays)
             given = [next(each) if n is None else [next(each) for _ in range(n)] for n in counts]
-            self._made[key] = self._kept(given, precisions, dtype, attributes)
-        number, results = self._made[key]
-        there = [each for each in arrays if each is not None]
-        call = jax.ffi.ffi_call(TARGET, results, vmap_method="sequential")
-        made = call(*there, number=np.int64(number))
+            program = self._program(*self._kept(given, precisions, dtype, attributes))
+            self._programs[key] = program
+        made = program(*[each for each in arrays if each is not None])
         return made[0] if len(made) == 1 else tuple(made)
+
+    def _program(self, number: int, results: Results) -> Callable[..., Any]:
+        """A bound call, compiled by XLA for arrays that are there."""
+        run = jax.ffi.ffi_call(TARGET, results, vmap_method="sequential")
+        program = jax.custom_jvp(lambda *arrays: run(*arrays, number=np.int64(number)))
+        program.defjvp(self._operator.refuse_gradient)
+        compiled: Callable[..., Any] = jax.jit(program)
+        return compiled
 
     def _kept(
         self, given: Sequence[Any], precisions: Any, dtype: Any, attributes: dict[str, Any]

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from cvmgen import rules
 from cvmgen.api.library import load
 from cvmgen.api.manifest import AttributeInfo, OperatorInfo
 from cvmgen.api.operator import Operator
@@ -24,7 +23,6 @@ from cvmgen.typed import element_type
 
 NAMESPACE = "cvmgen"
 DEFINITIONS = torch.library.Library(NAMESPACE, "FRAGMENT")
-NO_GRADIENT = "it has none; where a training needs one, `torch.autograd.Function` may define it"
 
 
 @cache
@@ -58,7 +56,7 @@ def registered(operator: Operator) -> Any:
     DEFINITIONS.impl(info.function, kernels.on_gpu, "CUDA")
     torch.library.register_fake(name, kernels.without_data, lib=DEFINITIONS)
     if takes_reals(info):  # of integers PyTorch itself knows no gradient
-        torch.library.register_autograd(name, kernels.backward, lib=DEFINITIONS)
+        torch.library.register_autograd(name, operator.refuse_gradient, lib=DEFINITIONS)
     made = getattr(getattr(torch.ops, NAMESPACE), info.function)
     made.__doc__ = operator.__doc__
     return made
@@ -99,9 +97,6 @@ class Kernels:
             for each in call.targets
         ]
         return tuple(made) if len(made) > 1 else made[0]
-
-    def backward(self, *_: Any) -> Any:
-        rules.refuse(self._info.full_name, "gradient", "", NO_GRADIENT)
 
 
 def takes_reals(info: OperatorInfo) -> bool:

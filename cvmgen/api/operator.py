@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -317,6 +317,12 @@ class Operator(Arguments, Uncopied):
         }
         call = self._checked(tuple(operands), known, dtype, None, None, attributes)
         return call._replace(declared=declared)
+
+    def refuse_gradient(self, *_: Any) -> NoReturn:
+        """What libraries call that ask for a gradient."""
+        self._refuse(
+            "gradient", "", "it has none; a function around the call may define one"
+        )
 
     def _bound(self, call: CheckedCall, constants: Sequence[str] = ()) -> Bound:
         there, loads, stores = call.contiguous()

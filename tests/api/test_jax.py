@@ -62,6 +62,12 @@ def test_what_is_refused() -> None:
         cvm.concatenate([rows, rows], axis=0, precisions={"I": [8, None]})
     with pytest.raises(cvmgen.OperatorError, match="jax_enable_x64"):
         ops("mxnet").index_array(rows)
+    with pytest.raises(cvmgen.OperatorError, match=r"tosa\.reduce_sum: gradient: it has none"):
+        jax.grad(lambda x: tosa.reduce_sum(x, axes=[0]).sum())(np.ones((2, 2), np.float32))
+    mixed = jax.grad(lambda x: (x * cvm.relu(x.astype(np.int8), precisions=[8])).sum())
+    assert mixed(np.array([2.0, -2.0], np.float32)).tolist() == [2, 0], (
+        "what is cut off is constant"
+    )
     large = np.full(2, 2**31 - 1, np.int32)
     with pytest.raises(Exception, match=r"tosa.reduce_sum: output1: element \(0,\) does not fit"):
         jax.block_until_ready(tosa.reduce_sum(large, axes=[0]))
