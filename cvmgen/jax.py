@@ -1,10 +1,11 @@
-"""Operators for JAX, on the CPU: eager, and in programs that `jax.jit` compiles.
+"""Operators for JAX: eager, and in programs that `jax.jit` compiles.
 
 cvm = cvmgen.jax.ops("cvm")
 Y = jax.jit(lambda X, W: cvm.dense(X, W, precisions={"X": 8, "W": 8}))(X, W)
 
 XLA calls a handler in C by its foreign function interface. It is compiled when the first operator
-is called, which needs a C compiler, with XLA's header from where JAX has it.
+is called, which needs a C compiler, with XLA's header from where JAX has it. On a GPU it starts
+what the target "cuda" prepared when the call was traced.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -22,13 +23,16 @@ import numpy as np
 from cvmgen import rules
 from cvmgen.api.c_bound import KeptCall
 from cvmgen.api.c_operator import COperator
-from cvmgen.api.calls import several
+from cvmgen.api.calls import CheckedCall, several
 from cvmgen.api.dlpack import PACKED
 from cvmgen.api.library import load
 from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder, runtime_folder
 from cvmgen.typed import OF_FOUR_BITS
+
+if TYPE_CHECKING:  # without a GPU it is not needed
+    from cvmgen.api.device_operator import DeviceOperator
 
 TARGET = "cvmgen_call"
 XLA_HEADER = "xla/ffi/api/c_api.h"
@@ -115,7 +119,10 @@ class Call:
                 rules.refuse(operator.name, name, target.dtype.name, WIDE)
             results.append(jax.ShapeDtypeStruct(target.shape, target.dtype))
         count = sum(len(several(each)) for each in call.given) + len(results)
-        return handler()(operator.keep(call), count), results
+        number = handler().keep(operator.keep(call), count)
+        for each in gpus():
+            handler().keep_on_gpu(number, each[operator.name], call)
+        return number, results
 
     def __repr__(self) -> str:
         return f"<{self._operator.name} on arrays of JAX>"
@@ -126,25 +133,55 @@ def _entries(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-@cache
-def handler() -> Callable[[KeptCall, int], int]:
-    """Gives a bound call of so many tensors to the handler, which is compiled now, and keeps it:
-    programs may be run as long as the process lives."""
-    source = runtime_folder() / "jax" / "cvmgen_jax.c"
-    header = Path(jax.ffi.include_dir()) / XLA_HEADER
-    common = generated_folder() / "c" / "cvmgen.h"
-    files = {source.name: source, XLA_HEADER: header, common.name: common}
-    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
-    made = ctypes.CDLL(str(compile_library(texts, name="jax")))
-    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(made.cvmgen_jax_call), platform="cpu")
-    made.cvmgen_jax_keep.restype = ctypes.c_int64
-    calls: list[KeptCall] = []
+class Handler:
+    """The handlers in C, which are compiled now and told to XLA; they keep calls as long as the
+    process lives, as programs may be run so long."""
 
-    def keep(call: KeptCall, tensors: int) -> int:
-        number = int(made.cvmgen_jax_keep(*call.addresses, ctypes.c_int64(tensors)))
+    def __init__(self) -> None:
+        source = runtime_folder() / "jax" / "cvmgen_jax.c"
+        header = Path(jax.ffi.include_dir()) / XLA_HEADER
+        common = generated_folder() / "c" / "cvmgen.h"
+        files = {source.name: source, XLA_HEADER: header, common.name: common}
+        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+        self.library = ctypes.CDLL(str(compile_library(texts, name="jax")))
+        self.library.cvmgen_jax_keep.restype = ctypes.c_int64
+        for platform, name in (("cpu", "cvmgen_jax_call"), ("CUDA", "cvmgen_jax_call_gpu")):
+            capsule = jax.ffi.pycapsule(getattr(self.library, name))
+            jax.ffi.register_ffi_target(TARGET, capsule, platform=platform)
+        self._kept: list[Any] = []
+
+    def keep(self, call: KeptCall, tensors: int) -> int:
+        """The number of a bound call of so many tensors."""
+        count = ctypes.c_int64(tensors)
+        number = int(self.library.cvmgen_jax_keep(*call.addresses, count))
         if number < 0:
             raise CvmgenError("there is no memory to keep a call")
-        calls.append(call)
+        self._kept.append(call)
         return number
 
-    return keep
+    def keep_on_gpu(self, number: int, operator: DeviceOperator, call: CheckedCall) -> None:
+        """Let a call run on the GPU of an operator, too."""
+        ordinal, prepared = operator.device.ordinal, operator.native(call)
+        arguments = (
+            ctypes.c_int64(number),
+            ctypes.c_int64(ordinal),
+            ctypes.byref(prepared.structure),
+        )
+        if self.library.cvmgen_jax_keep_gpu(*arguments):
+            raise CvmgenError(f"there are programs for 64 GPUs, and this is number {ordinal}")
+        self._kept.append(prepared)
+
+
+@cache
+def handler() -> Handler:
+    return Handler()
+
+
+@cache
+def gpus() -> tuple[Any, ...]:
+    """The operators for each GPU that JAX uses."""
+    try:
+        devices = jax.local_devices(backend="cuda")
+    except RuntimeError:  # JAX has none
+        return ()
+    return tuple(load("cuda", device=each.local_hardware_id) for each in devices)

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,24 @@ class PreparedCall:
     """Starts its kernels in a stream, as often as it is called."""
     notes: Callable[[], Notes | None]
     """New words for what they find; None where they find nothing."""
+
+
+class NativeStruct(ctypes.Structure):
+    """gpu_call of cvmgen_jax.c."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in ("driver", "context", "module", "run", "args", "tensors", "noting", "start")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NativeCall:
+    """A call as a program in C starts it, which brings the addresses of its tensors."""
+
+    structure: NativeStruct
+    kept: tuple[Any, ...]
+    """What the structure points to."""
 
 
 class CudaBackend(CBackend):
@@ -130,6 +148,32 @@ class CudaBackend(CBackend):
             return None
 
         return PreparedCall(args, start, words)
+
+    def native(
+        self, info: OperatorInfo, prepared: PreparedCall, tensors: Sequence[Any]
+    ) -> NativeCall:
+        """A prepared call for programs in C. What its kernels find is told where the whole device
+        is awaited."""
+        noting, notes_there = None, prepared.notes()
+        call = self._host.call
+        if notes(self.library, info.function):
+            call, noting = self._noting, NotingStruct()
+            if notes_there is not None:
+                notes_there.noted.untold = True
+                noting = notes_there.noted.noting
+        addresses = (ctypes.c_void_p * len(tensors))(*map(ctypes.addressof, tensors))
+        module, function = self.module(info), self.function(info.function)
+        structure = NativeStruct(
+            ctypes.addressof(self.device.table),
+            self.device.context,
+            ctypes.addressof(module),
+            ctypes.cast(function, ctypes.c_void_p),
+            ctypes.addressof(prepared.args),
+            ctypes.addressof(addresses),
+            None if noting is None else ctypes.addressof(noting),
+            ctypes.cast(call, ctypes.c_void_p),
+        )
+        return NativeCall(structure, (prepared, addresses, noting, notes_there))
 
     def _failed(self, info: OperatorInfo, error: ErrorStruct) -> OperatorError:
         """The refusal of a call; of a device that fails, what may be behind it."""

@@ -12,8 +12,9 @@ from cvmgen import rules, support, typed
 from cvmgen.api.c_backend import input_tensors
 from cvmgen.api.call_kinds import CallKinds
 from cvmgen.api.calls import Bound, CheckedCall, Described, Inferred, given_shape, named_inputs
-from cvmgen.api.cuda_backend import CudaBackend, PreparedCall, refusing
+from cvmgen.api.cuda_backend import CudaBackend, NativeCall, PreparedCall, refusing
 from cvmgen.api.description import KEYWORDS
+from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_call import DeviceCall
 from cvmgen.api.device_open import DeviceOpenCall, ReadyDeviceCall
@@ -32,6 +33,10 @@ class DeviceOperator(Operator):
         super().__init__(info, backend)
         self._on_device = backend
         self._kinds: CallKinds[ReadyDeviceCall] = CallKinds(info, mark_array, mark_array)
+
+    @property
+    def device(self) -> Device:
+        return self._on_device.device
 
     KEYWORDS: Mapping[str, str] = {
         **KEYWORDS,
@@ -121,12 +126,31 @@ class DeviceOperator(Operator):
         prepared = self._on_device.prepared(self._info, checked)
         return self._ready_call(call, prepared, checked)
 
+    def native(self, call: CheckedCall) -> NativeCall:
+        """A call that was checked without data, for programs in C that bring addresses."""
+        there = [
+            [self._nowhere(one) for one in each] if isinstance(each, list) else self._nowhere(each)
+            for each in call.given
+        ]
+        targets: list[Any] = [self._nowhere(each) for each in call.targets]
+        checked = call._replace(given=there, targets=targets)
+        prepared = self._on_device.prepared(self._info, checked)
+        return self._on_device.native(self._info, prepared, self._tensors(prepared, checked))
+
+    def _nowhere(self, array: Any) -> Any:
+        if array is None:
+            return None
+        return DeviceArray(self._on_device.device, 0, array.shape, array.dtype)
+
+    def _tensors(self, prepared: PreparedCall, checked: CheckedCall) -> list[Any]:
+        """The structures of all tensors of a call: of inputs, then of results."""
+        tensors = input_tensors(self._info, prepared.args, checked.given)
+        return tensors + [getattr(prepared.args, name).contents for name in self.outputs]
+
     def _ready_call(
         self, call: DeviceCall, prepared: PreparedCall, checked: CheckedCall
     ) -> ReadyDeviceCall:
-        tensors = input_tensors(self._info, prepared.args, checked.given)
-        tensors += [getattr(prepared.args, name).contents for name in self.outputs]
-        return ReadyDeviceCall(call, prepared, tensors, checked)
+        return ReadyDeviceCall(call, prepared, self._tensors(prepared, checked), checked)
 
     def _bind(self, inputs: tuple[Any, ...], **keywords: Any) -> Bound:
         call, checked, result = self._checked_there(inputs, **keywords)

@@ -320,9 +320,7 @@ class Operator(Arguments, Uncopied):
 
     def refuse_gradient(self, *_: Any) -> NoReturn:
         """What libraries call that ask for a gradient."""
-        self._refuse(
-            "gradient", "", "it has none; a function around the call may define one"
-        )
+        self._refuse("gradient", "", "it has none; a function around the call may define one")
 
     def _bound(self, call: CheckedCall, constants: Sequence[str] = ()) -> Bound:
         there, loads, stores = call.contiguous()
