@@ -93,17 +93,19 @@ class CudaBackend(CBackend):
 
     @functools.cached_property
     def headers(self) -> Mapping[str, str]:
-        """The files that kernels include."""
+        """The files that kernels of all operators include."""
         found = sorted((self.folder / "cuda").glob("cvmgen*.h"))
         return {path.name: path.read_text(encoding="utf-8") for path in found}
 
     def code(self, info: OperatorInfo) -> DeviceCode:
         """What the device runs of an operator; BuildError where it cannot be made."""
+        interface = f"{info.opset}/{info.name}.h"  # NVRTC goes without it, nvcc does not
+        own = (self.folder / "cuda" / interface).read_text(encoding="utf-8")
         return compile_for_device(
             self.source(info, "cuda"),
             architecture=self.device.architecture,
             driver=self.device.driver.version,
-            includes=self.headers,
+            includes={**self.headers, interface: own},
             name=f"{info.opset}/{info.name}.cu",
             manifest=self.folder / MANIFEST,
         )

@@ -27,8 +27,8 @@ from cvmgen.typed import overflow_rule
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
-PAGE = 512  # words that are made at once
-CLEAR = NO_OVERFLOW.to_bytes(8, "little") * PAGE
+PAGE = 128  # words that are made at once
+CLEAR = NO_OVERFLOW.to_bytes(8, "little")
 MOST_WAITING = 4  # that are looked at before a call, of those that kernels may still write to
 _PORTABLE, _DEVICE_MAP = 1, 2  # from cuda.h: CU_MEMHOSTALLOC
 
@@ -82,7 +82,7 @@ class Noted:
 
     @property
     def is_clear(self) -> bool:
-        return self.words.tobytes() == CLEAR[: self.words.nbytes]
+        return self.words.tobytes() == CLEAR * self.words.size
 
     def concerns(self, stream: int) -> bool:
         """Whether who waits for a stream, or reads what it computes, is to be told: the thread that
@@ -123,7 +123,7 @@ class DeviceRefusals:
     def __init__(self, device: PrimaryContext) -> None:
         self._device = device
         # Threads share these, and finalizers at any time: each step is one of Python's own.
-        self._pages: list[Words] = []
+        self._pages: list[tuple[Words, bytes]] = []  # and each as it is where all is clear
         self._free: dict[int, deque[tuple[Words, int]]] = {}
         self._noted: dict[int, Noted] = {}
         self._waiting: deque[Noted] = deque()
@@ -185,7 +185,7 @@ class DeviceRefusals:
         memory: Any = (ctypes.c_int64 * count).from_address(data)
         page = np.frombuffer(memory, np.int64)
         page[:] = NO_OVERFLOW
-        self._pages.append(page)
+        self._pages.append((page, CLEAR * count))
         return page, found.value
 
     # -------------------------------------------------------- refusals
@@ -216,8 +216,8 @@ class DeviceRefusals:
     def _any(self) -> bool:
         if self._device.driver.forked:  # it may not have the pages
             return False
-        # A page is compared as bytes, in a tenth of the time that numpy takes for it.
-        return any(page.tobytes() != CLEAR[: page.nbytes] for page in tuple(self._pages))
+        # As bytes a page is compared in a tenth of the time that numpy takes.
+        return any(page.tobytes() != clear for page, clear in self._pages)
 
     def _tell(self, noted: Noted) -> None:
         """The kernels may not all have ended: the first place is known when they have."""

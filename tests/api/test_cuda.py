@@ -18,7 +18,8 @@ from cvmgen.api.driver import Driver
 from cvmgen.api.library import load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.streams import stream_handle
-from cvmgen.errors import CvmgenError, OperatorError
+from cvmgen.build import cuda_compiler
+from cvmgen.errors import BuildError, CvmgenError, OperatorError
 from cvmgen.graph import load
 from cvmgen.typed import element_type
 from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
@@ -353,6 +354,20 @@ def test_a_list_that_finds_no_memory(ops: Operators, device: Device, state: Stat
     state.memory = 100
     found = refusal(ops.cvm.get_valid_count, rows, precisions=[8], out=out)
     assert found == "cvm.get_valid_count: CUDA: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+
+
+def test_nvcc_compiles_what_a_device_runs(
+    backend: Any, generated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        compiler = cuda_compiler("nvcc")
+    except BuildError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr("cvmgen.build.cuda.cuda_compiler", lambda *_, **__: compiler)
+    info = {each.full_name: each for each in read_manifest(generated).operators}["cvm.relu"]
+    made = backend.code(info)
+    assert made.code.startswith(b"\x7fELF")
+    assert made.origin.startswith("nvcc")
 
 
 def test_a_kernel_that_the_cubin_has_not(backend: Any, generated: Path, state: State) -> None:
