@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sympy
 
@@ -17,6 +18,8 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild
 
 RING = {"+": sympy.Add, "*": sympy.Mul}
+PLACES = 1 << 10
+"""Of so many places of elements it is known how they move."""
 
 
 class Atoms:
@@ -109,12 +112,14 @@ def quotient(expr: i.Expr, divisor: i.Expr) -> i.Expr | None:
     return from_sympy(sympy.expand(result), atoms) if rest == 0 else None
 
 
+@lru_cache(maxsize=PLACES)
 def linear(
-    expr: i.Expr, unknowns: Iterable[i.Expr], hidden_names: frozenset[str] = frozenset()
-) -> tuple[dict[i.Expr, i.Expr], i.Expr] | None:
+    expr: i.Expr, unknowns: tuple[i.Expr, ...], hidden_names: frozenset[str] = frozenset()
+) -> tuple[Mapping[i.Expr, i.Expr], i.Expr] | None:
     """Coefficients of the unknowns and the rest; None if expr is not affine in them.
 
-    The rest and the coefficients must not speak of `hidden_names` in any other way.
+    The rest and the coefficients must not speak of `hidden_names` in any other way. Each action of
+    a schedule, and who verifies it, asks this of the same places again.
     """
     atoms = Atoms()
     wanted = [atoms.symbol(unknown) for unknown in unknowns]
@@ -169,7 +174,7 @@ def plane(
     """An expression as a plane over indices; None if it is none, or if a step or the rest speaks
     of what is `varying`: the indices, if nothing else is said."""
     hidden = frozenset(indices if varying is None else varying)
-    found = linear(expr, map(i.Var, indices), hidden)
+    found = linear(expr, tuple(map(i.Var, indices)), hidden)
     if found is None:
         return None
     steps = {each.name: step for each, step in found[0].items() if isinstance(each, i.Var)}

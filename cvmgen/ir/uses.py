@@ -119,7 +119,9 @@ def nodes_in(node: Any, kind: type[Node]) -> Iterator[Node]:
         node = left.pop()
         if kind not in uses(node).kinds:
             continue
-        if isinstance(node, (tuple, i.Loop, i.If)):
+        if node.__class__ is tuple:
+            left += node[::-1]
+        elif isinstance(node, (i.Loop, i.If)):
             if isinstance(node, kind):
                 yield node
             left += [*children(node)][::-1]

@@ -326,7 +326,7 @@ class AffineLists:
             for node in nodes_in(element, i.Item)
             if isinstance(node.sequence, i.Var) and node.sequence.name in packs
         ]
-        found = algebra.linear(element, dict.fromkeys(items), frozenset(packs))
+        found = algebra.linear(element, tuple(dict.fromkeys(items)), frozenset(packs))
         if found is None:
             return False
         coefficients, rest = found

@@ -9,6 +9,7 @@ beside real numbers, a signed value that is compared with an unsigned one or div
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import assert_never
 
@@ -226,8 +227,8 @@ class Agreement:
     def common(self, expr: i.Expr, left: i.Expr, right: i.Expr, *, wraps: bool) -> str:
         """The type of an operation on two values."""
         one, other = self.type_of(left), self.type_of(right)
-        found = common_type(one, other)
-        if found is None or not all(type_fits(each, found, wraps=wraps) for each in (one, other)):
+        found = operation_type(one, other, wraps)
+        if found is None:
             raise DisagreementError(f"{one} meets {other}: {text(expr)}")
         return found
 
@@ -277,6 +278,14 @@ def type_fits(kind: str, place: str, *, wraps: bool) -> bool:
     if place.startswith("u"):
         return BITS[kind] <= BITS[place] and (wraps or kind.startswith("u"))
     return BITS[kind] < BITS[place] or (BITS[kind] == BITS[place] and not kind.startswith("u"))
+
+
+@cache  # of few types
+def operation_type(one: str, other: str, wraps: bool) -> str | None:
+    """The type of an operation on two values; None where it does not hold each of them."""
+    found = common_type(one, other)
+    fits = found and all(type_fits(each, found, wraps=wraps) for each in (one, other))
+    return found if fits else None
 
 
 def common_type(one: str, other: str) -> str | None:
