@@ -16,7 +16,8 @@ from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.actions import Step, action_text, validated
 from cvmgen.verification.values.calls import given
 from cvmgen.verification.values.found import Difference, ValidatedCalls
-from cvmgen.verification.values.validate import Text, edge_cases, validate_edges
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import edge_cases, validate_edges
 
 
 def verify_values(

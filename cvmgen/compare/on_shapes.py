@@ -22,7 +22,7 @@ from cvmgen.reference.failures import Budget, FormulaError, WorkLimit
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import calls
-from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.assumed import Undecided
 from cvmgen.verification.values.choices import TooMany
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.evaluate import Assignment, OpenEquality, Place, witness
@@ -30,7 +30,7 @@ from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.memory import Unmodelled
 from cvmgen.verification.values.solver import example, possible
-from cvmgen.verification.values.terms import Undecided
+from cvmgen.verification.values.table import forget_all
 from cvmgen.verification.values.ways import ways
 
 POINTS = 20_000  # of ranges, that a formula goes through in a call
@@ -102,12 +102,12 @@ class _Checking:
     def difference(self) -> Assignment | None:
         """Elements for which results differ; all at once where that can be, else way by way. Raises
         what leaves it open."""
-        t.forget_all()
+        forget_all()
         try:
             return self.way(PathFacts())
         except (Undecided, Unmodelled, TooMany):
             pass
-        for way in ways():
+        for way in ways(calls.drawing(self.case)):
             try:
                 found = self.way(way.facts)
             except Contradiction:

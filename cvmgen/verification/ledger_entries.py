@@ -36,7 +36,8 @@ from cvmgen.verification.threads_pairs import DEAD
 from cvmgen.verification.values import program
 from cvmgen.verification.values.actions import action_text, validated
 from cvmgen.verification.values.found import ValidatedCalls as OfValues
-from cvmgen.verification.values.validate import Text, edge_cases, validate_edges
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import edge_cases, validate_edges
 from cvmgen.verification.verify import obligations
 
 BARRIERS, RACES = "barriers", "races"
@@ -82,8 +83,9 @@ TRUSTED: Mapping[str, str] = {
     "printers": "that C and CUDA text do what the IR that they are printed from says: bounds, "
     "divisors, widths and threads are proved of the IR. Values of C are those of the text itself",
     "machine on terms": "that `cvmgen/verification/values` runs LLVM modules and models intrinsics "
-    "as processors do; with small thresholds tests of whether there is enough to do compare with "
-    "8, so that small calls go the ways of large ones",
+    "as processors do, and a few helpers (fixed point, quotients, powers, roots) as what they are "
+    "called, whose text is tested; with small thresholds tests of whether there is enough to do "
+    "compare with 8, so that small calls go the ways of large ones",
     "calls": "that a block of the text does in other calls what it does in those that come to it: "
     "once, twice or often, as far as 24 calls can. A call covers what it says: its shapes, and all "
     "elements of so many bits. Those are preferred whose elements fill their type, whose extents "

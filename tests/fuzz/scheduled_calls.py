@@ -34,7 +34,8 @@ from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.validate import Text, validate_edges
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import validate_edges
 from tests.conformance.calls import Call, Conformance, Expected, compare, wanted_dtype
 from tests.fuzz.named_operators import drawn_name, operator_named, text_of
 from tests.fuzz.scheduled_operators import OPERATORS

@@ -76,8 +76,8 @@ CVMGEN_FUNCTION int64_t cvmgen_saturate(__int128 value) {
     if (value > INT64_MAX) return INT64_MAX;
     return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
-CVMGEN_FUNCTION __int128 cvmgen_trunc_div_i128(__int128 a, __int128 b) { return b == 0 ? 0 : a / b; }
-CVMGEN_FUNCTION __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
+CVMGEN_ROUTINE __int128 cvmgen_trunc_div_i128(__int128 a, __int128 b) { return b == 0 ? 0 : a / b; }
+CVMGEN_ROUTINE __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
@@ -93,11 +93,11 @@ CVMGEN_FUNCTION __int128 cvmgen_ceildiv_i128(__int128 a, __int128 b) {
 
 /* Quotients rounded toward zero, down and up, and the remainder of the second; 0 for a divisor of 0.
    A quotient beyond int64 becomes its end. */
-CVMGEN_FUNCTION int64_t cvmgen_trunc_div(int64_t a, int64_t b) {
+CVMGEN_ROUTINE int64_t cvmgen_trunc_div(int64_t a, int64_t b) {
     if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     return b == 0 ? 0 : a / b;
 }
-CVMGEN_FUNCTION int64_t cvmgen_floor_div(int64_t a, int64_t b) {
+CVMGEN_ROUTINE int64_t cvmgen_floor_div(int64_t a, int64_t b) {
     if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -135,14 +135,14 @@ CVMGEN_ROUTINE int64_t cvmgen_isqrt_i64(int64_t n) {
     return root + (n - root * root > 2 * root);
 }
 /* By squares; modulo 2^64, or 2^128. */
-CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
+CVMGEN_ROUTINE int64_t cvmgen_power(int64_t base, int64_t exponent) {
     uint64_t result = 1, square = (uint64_t)base;
     for (; exponent > 0; exponent >>= 1, square *= square)
         if (exponent & 1) result *= square;
     return (int64_t)result;
 }
 #if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
-CVMGEN_FUNCTION __int128 cvmgen_power_i128(__int128 base, int64_t exponent) {
+CVMGEN_ROUTINE __int128 cvmgen_power_i128(__int128 base, int64_t exponent) {
     unsigned __int128 result = 1, square = (unsigned __int128)base;
     for (; exponent > 0; exponent >>= 1, square *= square)
         if (exponent & 1) result *= square;

@@ -16,7 +16,8 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.validate import Case, Text, validate_cases
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import Case, validate_cases
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,16 +146,9 @@ def _and(a: Any, b: Any, bits: int) -> Any:
         if b == -(1 << (bits - 1)):
             return choices.choose(t.at_least(t.negated(modular.signed(a, bits)), 1), b, 0)
     for one, other in ((a, b), (b, a)):
-        mask = t.single(one)
-        if mask is not None and mask.key[0] == "if" and set(mask.key[2:]) <= {0, -1}:
-            return choices.choose(
-                mask.key[1], other if mask.key[2] else 0, other if mask.key[3] else 0
-            )
-        mask = t.single(t.negated(one))
-        if mask is not None and mask.key[0] == "if" and set(mask.key[2:]) <= {0, 1}:
-            return choices.choose(
-                mask.key[1], other if mask.key[2] else 0, other if mask.key[3] else 0
-            )
+        mask = choices.sides(one)
+        if mask is not None and {*mask[1:]} <= {0, -1}:
+            return choices.choose(mask[0], other if mask[1] else 0, other if mask[2] else 0)
     return _bitwise("and", a, b, bits)
 
 
@@ -201,16 +194,11 @@ def _xor(a: Any, b: Any, bits: int) -> Any:
 def _bitwise(opcode: str, a: Any, b: Any, bits: int) -> Any:
     """What is no arithmetic; a choice of constants on one side is one of results."""
     for one, other, turned in ((a, b, False), (b, a, True)):
-        if isinstance(one, t.Term):
-            inner = t.single(one)
-            if inner is not None and inner.key[0] == "if":
-                ways = [t.of_key(key) for key in inner.key[2:]]
-                if all(isinstance(way, int) for way in ways):
-                    operate = binary(opcode, bits, frozenset())
-                    made = [operate(other, way) if turned else operate(way, other) for way in ways]
-                    return choices.choose(
-                        inner.key[1], *(modular.signed(each, bits) for each in made)
-                    )
+        sides = choices.sides(one)
+        if sides is not None and all(isinstance(way, int) for way in sides[1:]):
+            operate = binary(opcode, bits, frozenset())
+            made = [operate(other, way) if turned else operate(way, other) for way in sides[1:]]
+            return choices.choose(sides[0], *(modular.signed(each, bits) for each in made))
     natural = all(t.bounds(each)[0] >= 0 and t.bounds(each)[1] < 1 << bits for each in (a, b))
     values = [a, b] if natural else [modular.signed(each, bits) for each in (a, b)]
     found = ranges.RULES[f"bit{opcode}"](*(Range(*t.bounds(each)) for each in values))
@@ -289,10 +277,14 @@ def comparison(predicate: str, bits: int) -> Operation:
 
 
 def _by_sign(test: t.Truth) -> t.Truth:
-    """Of the bits of a real number, those that are no negative integer are without its sign."""
+    """Of the bits of a real number, those that are no negative integer are without its sign; an
+    exclusive or is negative where one number is and the other is not."""
     if not isinstance(test, t.Condition) or test.core[0] != "ge" or test.core[2] != 0:
         return test
     inner = t.single(t.of_key(test.core[1]))
+    if inner is not None and inner.key[0] == "xor":
+        apart = _exclusive(*(t.at_least(t.of_key(each), 0) for each in inner.key[1:]))
+        return _truth(apart if not test.holds else t.opposite(_truth(apart)))
     if inner is None or inner.key[0] != "bits":
         return test
     return t.condition(("below zero", inner.key[2]), not test.holds)

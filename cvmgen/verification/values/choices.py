@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from cvmgen.verification.values import extremes, pieces
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.assumed import Assumed, Undecided, assumed, decided_by
+from cvmgen.verification.values.facts import Contradiction
+from cvmgen.verification.values.table import TABLE
 
 MOST_ENTRIES = 4096
 
@@ -18,25 +22,100 @@ class TooMany(Exception):
 
 
 def lookup(index: t.Integer, read: Callable[[int], Any]) -> Any:
-    """read(index) for an index that depends on elements: of entries one behind the other."""
+    """read(index) for an index that depends on elements: of entries one behind the other, as far
+    as the index may come on the way that is gone."""
     if isinstance(index, int):
         return read(index)
-    chosen = t.single(t.add(index, -index.parts.get((), 0)))
-    if chosen is not None and chosen.key[0] == "if":
-        shift = index.parts.get((), 0)
-        ways = [lookup(t.add(t.of_key(key), shift), read) for key in chosen.key[2:]]
-        return choose(chosen.key[1], *ways)
-    t.tighten(index)
+    low, high = t.bounds_here(index)
+    found = sides(index) or _narrower_sides(index, low, high)
+    if found is not None:
+        test, *ways = found
+        return _by_test(test, [partial(lookup, way, read) for way in ways])
     parts = dict(index.parts)
     shift = parts.pop((), 0)
     step = math.gcd(*parts.values())
     inner = t.of_parts({key: factor // step for key, factor in parts.items()}, 0, 0)
     assert isinstance(inner, t.Term)
     inner.low, inner.high = -(-(index.low - shift) // step), (index.high - shift) // step
-    if inner.high - inner.low >= MOST_ENTRIES:
-        raise TooMany(f"an index from {index.low} to {index.high}")
-    entries = [read(at * step + shift) for at in range(inner.low, inner.high + 1)]
-    return entry_of(inner, inner.low, entries)
+    first, last = -(-(low - shift) // step), max(low - shift, high - shift) // step
+    if last - first >= MOST_ENTRIES:
+        raise TooMany(f"an index from {low} to {high}")
+    entries = [read(at * step + shift) for at in range(first, max(first, last) + 1)]
+    return entry_of(inner, first, entries)
+
+
+def sides(value: Any) -> tuple[t.Condition, t.Integer, t.Integer] | None:
+    """The test of the choice that a number is, but for a factor and a constant, with the number
+    where it holds and where not."""
+    parts = [each for each in value.parts if each] if isinstance(value, t.Term) else ()
+    if len(parts) != 1 or len(parts[0]) != 1:
+        return None
+    kind, *key = TABLE.atoms[parts[0][0]].key
+    if kind != "if":
+        return None
+    factor, constant = value.parts[parts[0]], value.parts.get((), 0)
+    yes, no = (t.add(t.multiply(t.of_key(each), factor), constant) for each in key[1:])
+    return key[0], yes, no
+
+
+def _narrower_sides(
+    index: t.Term, low: int, high: int
+) -> tuple[t.Condition, t.Integer, t.Integer] | None:
+    """The test of a choice in an index, with the index on both sides, whose range is smaller where
+    it is known which side is gone."""
+    facts = assumed()
+    for monomial, factor in index.parts.items() if facts is not None else ():
+        key = TABLE.atoms[monomial[0]].key if len(monomial) == 1 else ()
+        if key[:1] != ("if",):
+            continue
+        assert facts is not None
+        _, test, *ways = key
+        rest = t.add(index, t.negated(t.of_parts({monomial: factor}, 0, 0)))
+        yes, no = (t.add(rest, t.multiply(t.of_key(way), factor)) for way in ways)
+        found = zip((test, test.other), (partial(_ends, yes), partial(_ends, no)), strict=True)
+        there = [ends for each in found if (ends := _where(facts, *each)) is not None]
+        if there and (min(there)[0] > low or max(each[1] for each in there) < high):
+            return test, yes, no
+    return None
+
+
+def _ends(value: t.Integer) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else t.bounds_here(value)
+
+
+def _by_test(test: t.Condition, found: Sequence[Callable[[], Any]]) -> Any:
+    """What is found where a test holds, and where it does not."""
+    yes, no = on_sides(test, *found)
+    return choose(test, yes, no)
+
+
+def on_sides(test: t.Condition, yes: Callable[[], Any], no: Callable[[], Any]) -> tuple[Any, Any]:
+    """What is found where a test holds, and where it does not; on a side that cannot be, what is
+    found on the other."""
+    facts = assumed()
+    if facts is None:
+        return yes(), no()
+    found = [_where(facts, *each) for each in ((test, yes), (test.other, no))]
+    there = [each for each in found if each is not None]
+    if not there:
+        raise Contradiction(test)
+    return (*found,) if len(there) == 2 else (*there, *there)
+
+
+def _where(facts: Assumed, test: t.Condition, found: Callable[[], Any]) -> Any:
+    """What is found where a test holds; None where it cannot. What is decided on the way holds
+    behind it too: where that is asked for, no test is assumed."""
+    try:
+        with facts.assuming(test), decided_by(_nobody):
+            return found()
+    except Contradiction:
+        return None
+    except Undecided:
+        return found()
+
+
+def _nobody(test: t.Condition) -> bool:
+    raise Undecided(test)
 
 
 def possible(value: t.Term) -> list[int]:
@@ -55,6 +134,8 @@ def entry_of(index: t.Term, first: int, entries: list[Any]) -> Any:
     """The entry at index - first."""
     if any(isinstance(each, (rt.RealTerm, float)) for each in entries):
         return rt.real("entry", index, first, *entries)
+    if any(isinstance(each, t.Condition) for each in entries):
+        return t.equal(entry_of(index, first, [choose(each, 1, 0) for each in entries]), 1)
     keys = tuple(t.key_of(each) for each in entries)
     if len(set(keys)) == 1:
         return entries[0]
@@ -68,8 +149,10 @@ def entry_of(index: t.Term, first: int, entries: list[Any]) -> Any:
 
 def choose(test: t.Truth, yes: Any, no: Any) -> Any:
     """`yes` where the test holds, else `no`."""
-    if not isinstance(test, t.Condition):
-        return yes if test else no
+    facts = assumed()
+    said = facts.says(test) if facts is not None and isinstance(test, t.Condition) else None
+    if not isinstance(test, t.Condition) or said is not None:
+        return yes if (test if said is None else said) else no
     if not test.holds:
         test, yes, no = test.other, no, yes
     if yes is no:
@@ -111,6 +194,8 @@ def _choose_integer(test: t.Condition, yes: t.Integer, no: t.Integer) -> t.Integ
         if any(t.at_least(t.negated(difference), least) is test for least in (0, 1)):
             return extremes.minimum([yes, no])
     (low, high), (least, most) = t.bounds(yes), t.bounds(no)
+    if isinstance(yes, int) and isinstance(no, int):
+        return t.add(yes, t.multiply(t.atom(("if", test, 0, 1), 0, 1), no - yes))
     # what t.both have in common stands outside
     common, yes, no = _common(yes, no)
     (low, high), (least, most) = t.bounds(yes), t.bounds(no)
@@ -135,10 +220,8 @@ def _common(yes: t.Integer, no: t.Integer) -> tuple[t.Integer, t.Integer, t.Inte
 
 def _within(value: t.Integer, test: t.Condition, holds: bool) -> t.Integer:
     """A choice by the same test below is decided."""
-    inner = t.single(value)
-    if inner is not None and inner.key[0] == "if" and inner.key[1] is test:
-        return t.of_key(inner.key[2 if holds else 3])  # type: ignore[no-any-return]
-    return value
+    by, yes, no = sides(value) or (None, value, value)
+    return value if by is not test else yes if holds else no
 
 
 def _by_parts(values: Sequence[Any], join: Callable[[list[Any]], Any]) -> t.Integer | None:

@@ -8,7 +8,7 @@ difference are looked for among edges and at random.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cvmgen.verification.values import arithmetic, choices, extremes, modular, quotients
@@ -17,6 +17,7 @@ from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import REALS, CallTooLarge, OpenEquality, same
 from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.solver import possible
+from cvmgen.verification.values.table import TABLE, Atom
 from cvmgen.verification.values.text import value_text
 
 MOST_CASES = 3000
@@ -49,7 +50,7 @@ class Comparison:
         self.cases += 1
         if self.cases > MOST_CASES:
             raise CallTooLarge(f"more than {MOST_CASES} cases")
-        if t.TABLE.rebuilt > MOST_REBUILT:
+        if TABLE.rebuilt > MOST_REBUILT:
             raise CallTooLarge(f"more than {MOST_REBUILT} atoms under assumptions")
         rebuilt = Rebuilt(self.facts)
         one, other = rebuilt.value(one), rebuilt.value(other)
@@ -136,7 +137,7 @@ class Rebuilt:
         return total
 
     def _kept(self, number: int) -> bool:
-        atom = t.TABLE.atoms[number]
+        atom = TABLE.atoms[number]
         if number not in self.atoms:
             self.atoms[number] = self.atom(atom)
         found = self.atoms[number]
@@ -145,8 +146,8 @@ class Rebuilt:
     def key(self, key: Any) -> Any:
         return self.value(t.of_key(key))
 
-    def atom(self, atom: t.Atom) -> t.Integer:
-        t.TABLE.rebuilt += 1
+    def atom(self, atom: Atom) -> t.Integer:
+        TABLE.rebuilt += 1
         own = t.Term({(atom.number,): 1}, atom.low, atom.high)
         fixed = self._fixed(own)
         if fixed is not None:
@@ -164,7 +165,7 @@ class Rebuilt:
             case ("tdiv", a, b):
                 return self.toward_zero(self.key(a), self.key(b))
             case ("entry", index, first, entries):
-                return self.entry(self.key(index), first, entries)
+                return self.entry(self.key(index), first, entries)  # type: ignore[no-any-return]
             case ("int", rt.RealTerm() as whole):
                 found = self.real(whole)
                 if isinstance(found, rt.RealTerm):
@@ -181,7 +182,7 @@ class Rebuilt:
 
     def extreme(self, name: str, members: list[t.Integer]) -> t.Integer:
         left = list(members)
-        t.TABLE.rebuilt += len(members) ** 2 // PAIRS
+        TABLE.rebuilt += len(members) ** 2 // PAIRS
         for one in members:
             for other in left:
                 if one is not other and self._beyond(name, other, one):
@@ -209,13 +210,16 @@ class Rebuilt:
             return 1
         return -1 if self.condition(t.at_least(t.negated(value), 0)) is True else None
 
-    def entry(self, index: t.Integer, first: int, entries: tuple[Any, ...]) -> t.Integer:
-        if isinstance(index, int):
-            return self.key(entries[index - first])  # type: ignore[no-any-return]
-        found = self._fixed(index)
-        if found is not None:
-            return self.key(entries[found - first])  # type: ignore[no-any-return]
-        return choices.entry_of(index, first, [self.key(each) for each in entries])  # type: ignore[no-any-return]
+    def entry(self, index: t.Integer, first: int, entries: Sequence[Any]) -> Any:
+        """The entry at an index, or those that it may be at; one that lies beside them all cannot
+        be in this case, of which any number is right."""
+        low, high = (index, index) if isinstance(index, int) else self.facts.bounds(index)
+        low = max(0, min(low - first, len(entries) - 1))
+        high = max(low, min(high - first, len(entries) - 1))
+        if low == high or isinstance(index, int):
+            return self.real_key(t.of_key(entries[low]))
+        left = [self.real_key(t.of_key(each)) for each in entries[low : high + 1]]
+        return choices.entry_of(index, first + low, left)
 
     def condition(self, test: t.Truth) -> t.Truth:
         if not isinstance(test, t.Condition):
@@ -278,7 +282,9 @@ class Rebuilt:
                 return rt.as_real(
                     self.value(t.of_key(whole) if isinstance(whole, frozenset) else whole)
                 )
-            case ("entry", *_) | ("of bits", *_):
+            case ("entry", index, first, *entries):
+                return self.entry(self.key(index), first, entries)
+            case ("of bits", *_):
                 return value
             case ("+", one, other):
                 return rt.real_sum(self.real_key(one), self.real_key(other))
@@ -308,7 +314,7 @@ def _tests(value: Any, seen: set[int]) -> Iterator[t.Condition]:
                 for number in monomial:
                     if number not in seen:
                         seen.add(number)
-                        yield from _atom_tests(t.TABLE.atoms[number], seen)
+                        yield from _atom_tests(TABLE.atoms[number], seen)
         case t.Condition():
             yield from _literals(value, seen)
         case rt.RealTerm():
@@ -333,7 +339,7 @@ def _literals(test: t.Condition, seen: set[int]) -> Iterator[t.Condition]:
             yield test
 
 
-def _atom_tests(atom: t.Atom, seen: set[int]) -> Iterator[t.Condition]:
+def _atom_tests(atom: Atom, seen: set[int]) -> Iterator[t.Condition]:
     match atom.key:
         case ("if", test, *ways):
             yield from _literals(test, seen)

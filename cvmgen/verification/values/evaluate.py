@@ -12,6 +12,7 @@ from cvmgen import reals
 from cvmgen.functions import ELEMENTARY, FUNCTIONS
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.table import TABLE
 
 TRIES, FEW_TRIES = 400, 40
 MOST_EVALUATED = 100_000  # atoms, behind which there are few tries
@@ -77,7 +78,7 @@ class Evaluation:
 
     def atom(self, number: int) -> int:
         if number not in self.atoms:
-            self.atoms[number] = self._atom(t.TABLE.atoms[number].key)
+            self.atoms[number] = self._atom(TABLE.atoms[number].key)
         return self.atoms[number]
 
     def _atom(self, key: tuple[Any, ...]) -> int:
@@ -153,6 +154,10 @@ class Evaluation:
             return float(self.value(operands[1] if self.value(operands[0]) else operands[2]))
         if name == "of":
             return float(self.value(operands[0]))
+        if name == "entry":
+            index, first, *entries = operands
+            at = self.value(index) - first
+            return float(self.value(entries[at])) if 0 <= at < len(entries) else 0.0
         if name == "of bits":
             return real_of(self.value(operands[1]), operands[0])
         if name in REALS:
@@ -227,7 +232,7 @@ def elements_of(values: Iterable[Any]) -> set[Place]:
                 numbers = {number for monomial in value.parts for number in monomial} - seen
                 seen |= numbers
                 for number in numbers:
-                    key = t.TABLE.atoms[number].key
+                    key = TABLE.atoms[number].key
                     if key[0] == "input":
                         found.add(key[1:])
                     left.extend(key[1:])

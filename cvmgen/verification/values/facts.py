@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import gcd
 from typing import Any
 
 from cvmgen.verification.values.solver import possible
-from cvmgen.verification.values.terms import Condition, bounds, condition, of_key
+from cvmgen.verification.values.table import TABLE
+from cvmgen.verification.values.terms import (
+    Condition,
+    Term,
+    bounds,
+    condition,
+    of_key,
+    product_bounds,
+)
 from cvmgen.verification.values.text import condition_text
+
+MOST_SEEN = 100  # atoms in atoms that are gone into for the bounds of a term
 
 
 class Contradiction(Exception):
@@ -74,6 +85,60 @@ class PathFacts:
             low, high = least if low is None else low, most if high is None else high
         return low, high
 
+    def bounds(self, value: Term) -> tuple[int, int]:
+        """The bounds of a term: from those of its atoms as they are known by now, and from what is
+        known of the polynomial, which conditions have without its constant and common divisor."""
+        if not (self.low or self.high):
+            return value.low, value.high
+        return self._of_parts(value, {})
+
+    def _of_parts(self, value: Term, seen: dict[int, tuple[int, int]]) -> tuple[int, int]:
+        parts = dict(value.parts)
+        low = high = least = most = parts.pop((), 0)
+        divisor = gcd(*parts.values()) * (-1 if parts[min(parts)] < 0 else 1)
+        ends = self.range_of(frozenset((each, by // divisor) for each, by in parts.items()))
+        least, most = least + min(_times(ends, divisor)), most + max(_times(ends, divisor))
+        for monomial, factor in parts.items():
+            ends = product_bounds(monomial, lambda number: self._of_atom(number, seen))
+            low, high = low + min(_times(ends, factor)), high + max(_times(ends, factor))
+        return max(value.low, low, least), min(value.high, high, most)
+
+    def _of_atom(self, number: int, seen: dict[int, tuple[int, int]]) -> tuple[int, int]:
+        if number not in seen:
+            atom, key = TABLE.atoms[number], frozenset([((number,), 1)])
+            low, high = self.low.get(key, atom.low), self.high.get(key, atom.high)
+            seen[number] = low, high
+            if len(seen) < MOST_SEEN:
+                least, most = self._of_operands(atom.key, seen) or (low, high)
+                seen[number] = max(low, least), min(high, most)
+        return seen[number]
+
+    def _of_operands(
+        self, key: tuple[Any, ...], seen: dict[int, tuple[int, int]]
+    ) -> tuple[int, int] | None:
+        """The bounds of an atom from those of what it is made of."""
+
+        def ends(of: Any) -> tuple[int, int]:
+            value = of_key(of)
+            return self._of_parts(value, seen) if isinstance(value, Term) else (value, value)
+
+        match key:
+            case ("if", test, yes, no):
+                said = self.says(test)
+                if said is not None:
+                    return ends(yes if said else no)
+                (low, high), (least, most) = ends(yes), ends(no)
+                return min(low, least), max(high, most)
+            case ("div", a, int(b)) if b > 0:
+                low, high = ends(a)
+                return low // b, high // b
+            case ("max" | "min" as name, members):
+                lows, highs = zip(*map(ends, members), strict=True)
+                pick = max if name == "max" else min
+                return pick(lows), pick(highs)
+            case _:
+                return None
+
     def assume(self, test: Condition) -> None:
         said = self.says(test)
         if said is not None:
@@ -128,3 +193,7 @@ class PathFacts:
                     del table[key]
                 else:
                     table[key] = before
+
+
+def _times(ends: tuple[int, int], factor: int) -> tuple[int, int]:
+    return ends[0] * factor, ends[1] * factor

@@ -57,7 +57,7 @@ class TermCompiler(ExpressionCompiler):
             holds = test(env)
             if not isinstance(holds, t.Condition):
                 return yes(env) if holds else no(env)
-            return _chosen(holds, yes(env), no(env))
+            return _chosen(holds, *choices.on_sides(holds, lambda: yes(env), lambda: no(env)))
 
         return value
 
@@ -328,7 +328,7 @@ def _power(base: Any, exponent: Any) -> Any:
             result = t.multiply(result, base)
         return result
     if isinstance(base, int):
-        return choices.lookup(exponent, lambda at: power(base, at) if at >= 0 else 0)
+        return choices.lookup(exponent, lambda at: power(base, max(at, 0)))
     return t.atom(("power", t.key_of(base), t.key_of(exponent)), -(1 << 200), 1 << 200)
 
 
@@ -432,12 +432,11 @@ class TermReference(Reference):
     keeps_parts = False
 
     def demand(self, item: f.Demand, env: Env) -> None:
-        """The first point where a requirement does not hold ends the call: the others need not be
-        told apart."""
+        """A point where a requirement does not hold ends the call: which one need not be known."""
         holds = self.compiler.closure(item.condition)
-        for _ in self.compiler.walk(item.domain)(env):
-            if not holds(env):  # of elements the one who explores decides it
-                raise self.refuse(item.tensor, "", item.message)
+        points = self.compiler.walk(item.domain)(env)
+        if not t.every(_truth(holds(env)) for _ in points):  # of elements whoever explores decides
+            raise self.refuse(item.tensor, "", item.message)
 
     def in_type(self, name: str, output: Tensor, env: Env) -> None:
         """Values as the type holds them; a call in which one does not fit it is refused."""
@@ -445,10 +444,9 @@ class TermReference(Reference):
         if dtype is None:
             return
         output.dtype = dtype.name
-        for value in output.values if dtype.kind == "int" else ():
-            within = t.both(value >= dtype.low, value <= dtype.high)
-            if not bool(within):  # of elements the one who explores decides it
-                raise self.refuse(name, "", "a value beyond its type")
+        values, low, high = output.values if dtype.kind == "int" else (), dtype.low, dtype.high
+        if not t.every(t.both(each >= low, each <= high) for each in values):
+            raise self.refuse(name, "", "a value beyond its type")  # as whoever explores decides
         if dtype.kind == "real":
             output.values = [_stored(rt.as_real(value), dtype.name) for value in output.values]
 

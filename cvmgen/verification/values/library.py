@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvmgen import reals
 from cvmgen.functions import ELEMENTARY, FUNCTIONS
-from cvmgen.verification.values import modular
+from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import form_of, integer_of
@@ -104,11 +104,47 @@ def _share(machine: Machine, arguments: list[Any]) -> None:
         machine.call(part, [context, low, high])
 
 
+def _note_first(machine: Machine, arguments: list[Any]) -> None:
+    """The first of several places stays."""
+    first, at = arguments
+    known = machine.memory.integer(first, 8)
+    machine.memory.put_integer(first, 8, extremes.minimum([known, at]))
+
+
 def _power(machine: Machine, arguments: list[Any]) -> Any:
     """Exact powers rounded once, as formulas have them: their text is tested, not run on terms."""
     base, exponent = arguments
     numbers = isinstance(base, float) and isinstance(exponent, float)
     return reals.power(base, exponent) if numbers else rt.real("pow", base, exponent)
+
+
+def _whole_power(bits: int) -> Routine:
+    """Of integers, as so many bits hold it; of an exponent that depends on elements one of the
+    powers that these allow."""
+
+    def routine(machine: Machine, arguments: list[Any]) -> Any:
+        base, exponent = modular.signed(arguments[0], bits), modular.signed(arguments[1], 64)
+        if not isinstance(base, int):
+            raise Unmodelled("a power of an element")
+        return choices.lookup(
+            exponent, lambda at: modular.signed(pow(base, max(at, 0), 1 << bits), bits)
+        )
+
+    return routine
+
+
+def _quotient(bits: int, quotient: Callable[[t.Integer, t.Integer], t.Integer]) -> Routine:
+    """A quotient of so many bits; 0 for a divisor of 0, the nearest end for one beyond them."""
+    most = (1 << (bits - 1)) - 1
+
+    def routine(machine: Machine, arguments: list[Any]) -> Any:
+        a, b = (modular.signed(each, bits) for each in arguments)
+        zero = t.equal(b, 0)
+        found = 0 if zero is True else choices.choose(zero, 0, quotient(a, b))
+        turned = t.both(t.at_least(t.negated(a), most + 1), t.equal(b, -1))
+        return choices.choose(turned, most, found)
+
+    return routine
 
 
 def root(value: Any) -> Any:
@@ -174,6 +210,12 @@ LIBRARY: dict[str, Routine] = {
     **{f"cvmgen_{name}_f64": _of_real(name) for name in OF_REALS},
     **{f"cvmgen_{name}_run": _of_many(name) for name in ("exp", "sigmoid", "tanh")},
     "cvmgen_roundeven_f32": _of_real("roundeven"),
+    "cvmgen_trunc_div": _quotient(64, quotients.quotient_toward_zero),
+    "cvmgen_floor_div": _quotient(64, quotients.floor_quotient),
+    "cvmgen_trunc_div_i128": _quotient(128, quotients.quotient_toward_zero),
+    "cvmgen_floor_div_i128": _quotient(128, quotients.floor_quotient),
+    "cvmgen_power": _whole_power(64),
+    "cvmgen_power_i128": _whole_power(128),
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
     "fma": _of_real("fma"),
     "malloc": _new,
@@ -192,6 +234,7 @@ LIBRARY: dict[str, Routine] = {
     "getenv": lambda machine, arguments: 0,
     "cvmgen_share": _share,
     "cvmgen_thread_count": lambda machine, arguments: 1,
+    "cvmgen_note_overflow": _note_first,
     "cvmgen_lock": lambda machine, arguments: None,
     "cvmgen_unlock": lambda machine, arguments: None,
 }

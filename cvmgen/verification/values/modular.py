@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cvmgen.verification.values import choices, pieces, quotients
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.table import TABLE
 
 
 def in_signed(a: t.Term, bits: int) -> bool:
@@ -62,7 +63,7 @@ def _lowest(a: t.Term, bits: int) -> t.Integer:
     bytes with those bytes that count."""
     total: t.Integer = reduced(a, bits)
     for monomial, factor in a.parts.items() if isinstance(total, t.Term) else ():
-        key = t.TABLE.atoms[monomial[0]].key if len(monomial) == 1 else ()
+        key = TABLE.atoms[monomial[0]].key if len(monomial) == 1 else ()
         if key[:1] != ("bytes",):
             continue
         size, zeros = 8 * len(key[1]), (factor & -factor).bit_length() - 1
@@ -77,7 +78,7 @@ def note_sign(sign: t.Integer, a: t.Term, whole: int) -> None:
     """Let bounds know that a + whole * sign is from 0 to whole - 1, where `a` is an atom."""
     own, of = t.single(sign), t.single(a)
     if own is not None and of is not None:
-        t.TABLE.signs[own.number] = of.number, whole
+        TABLE.signs[own.number] = of.number, whole
 
 
 def without_sign(value: t.Integer) -> t.Term | None:
@@ -85,7 +86,7 @@ def without_sign(value: t.Integer) -> t.Term | None:
     if not isinstance(value, t.Term) or len(value.parts) != 2:
         return None
     for monomial, factor in value.parts.items():
-        number, whole = t.TABLE.signs.get(monomial[0], (-1, 0)) if len(monomial) == 1 else (-1, 0)
+        number, whole = TABLE.signs.get(monomial[0], (-1, 0)) if len(monomial) == 1 else (-1, 0)
         if factor == whole and value.parts.get((number,)) == 1:
             return t.of_parts({(number,): 1}, *t.bounds_of({(number,): 1}))  # type: ignore[return-value]
     return None

@@ -6,6 +6,7 @@ import math
 
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.choices import choose
+from cvmgen.verification.values.table import TABLE
 
 
 def floor_quotient(a: t.Integer, b: t.Integer) -> t.Integer:
@@ -26,11 +27,13 @@ def floor_quotient(a: t.Integer, b: t.Integer) -> t.Integer:
 
 
 def _quotient_by(a: t.Term, b: int) -> t.Integer:
-    """By a constant above 1: whole multiples of it leave the quotient."""
+    """By a constant above 1: whole multiples of it leave the quotient, so that what is left has
+    factors as near to 0 as can be."""
     whole: dict[t.Monomial, int] = {}
     rest: dict[t.Monomial, int] = {}
     for monomial, factor in a.parts.items():
-        times, left = divmod(factor, b)
+        times = -((b - 2 * factor) // (2 * b)) if monomial else factor // b
+        left = factor - times * b
         if times:
             whole[monomial] = times
         if left:
@@ -44,8 +47,9 @@ def _quotient_by(a: t.Term, b: int) -> t.Integer:
         return t.add(outer, inner // b)
     if not whole:
         inner = a
-    t.tighten(inner)
-    low, high = inner.low // b, inner.high // b
+    low, high = (each // b for each in t.bounds_here(inner))
+    if low == high:
+        return t.add(outer, low)
     divisor = math.gcd(b, *inner.parts.values())
     if divisor > 1:
         smaller = {key: factor // divisor for key, factor in inner.parts.items()}
@@ -59,10 +63,10 @@ def _quotient_by(a: t.Term, b: int) -> t.Integer:
 def _without_low(parts: dict[t.Monomial, int], b: int) -> dict[t.Monomial, int]:
     """The parts without those read without a sign that lie below the lowest bit of the others and
     of the divisor: with l from 0 to g - 1, (g x + l) div (g c) is x div c."""
-    signs = [each for each in parts if len(each) == 1 and each[0] in t.TABLE.signs]
+    signs = [each for each in parts if len(each) == 1 and each[0] in TABLE.signs]
     left, most = dict(parts), 0
     for sign in sorted(signs, key=lambda each: parts[each]):
-        number, whole = t.TABLE.signs[sign[0]]
+        number, whole = TABLE.signs[sign[0]]
         times, odd = divmod(parts[sign], whole)
         if odd or times <= 0 or left.get((number,)) != times:
             break
@@ -82,12 +86,18 @@ def quotient_toward_zero(a: t.Integer, b: t.Integer) -> t.Integer:
     if isinstance(a, int) and isinstance(b, int) and b:
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     if isinstance(b, int) and b > 0:
-        low, high = t.bounds(a)
+        low, high = _ends(a)
         if low >= 0:
             return floor_quotient(a, b)
         if high <= 0:
             return t.negated(floor_quotient(t.negated(a), b))
+        if -2 * b < low and high < b:  # -1 or 0
+            return choose(t.at_least(t.negated(a), b), -1, 0)  # type: ignore[no-any-return]
     if isinstance(a, int) and a == 0:
         return 0
     most = max(map(abs, t.bounds(a)))
     return t.atom(("tdiv", t.key_of(a), t.key_of(b)), -most, most)
+
+
+def _ends(a: t.Integer) -> tuple[int, int]:
+    return (a, a) if isinstance(a, int) else t.bounds_here(a)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cvmgen.reals import STORED
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.table import TABLE
 
 
 class RealTerm:
@@ -105,9 +106,9 @@ def real(name: str, *operands: Any) -> RealTerm:
                 ),
             )
         )
-    found = t.TABLE.reals.get((name, *keys))
+    found = TABLE.reals.get((name, *keys))
     if found is None:
-        found = t.TABLE.reals[name, *keys] = RealTerm((name, *keys))
+        found = TABLE.reals[name, *keys] = RealTerm((name, *keys))
     return found
 
 
@@ -125,6 +126,8 @@ def _holds(name: str, a: Any) -> bool:
     match a:
         case RealTerm(key=("if", _, yes, no)):
             return _holds(name, yes) and _holds(name, no)
+        case RealTerm(key=("entry", _, _, *entries)):
+            return all(_holds(name, each) for each in entries)
         case RealTerm(key=(operation, inner)) if operation in _KEEPING:
             return _holds(name, inner)
         case RealTerm(key=(operation, *_)):

@@ -11,16 +11,24 @@ from typing import Any
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import Assignment, CallTooLarge, Place, elements_of
+from cvmgen.verification.values.table import TABLE
 
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
 EXACT_STEPS = 1_000_000
+WAY_STEPS = 50_000  # of those of a call that leave out ways
 CALL_STEPS = 150_000  # of all questions of a call: few that need more come to an end
 
 
 @functools.cache
 def there() -> bool:
     return importlib.util.find_spec("z3") is not None
+
+
+def may_ask() -> bool:
+    """Whether so little was asked in a call that it can be found out which ways there are."""
+    spent = TABLE.spent
+    return not spent or spent[-1] - spent[0] < WAY_STEPS
 
 
 def possible(conditions: Iterable[t.Condition], *, exact: bool = True) -> bool:
@@ -60,7 +68,7 @@ def independent(conditions: Iterable[t.Condition]) -> Iterator[frozenset[t.Condi
 
 def _elements(test: t.Condition) -> frozenset[Place]:
     """The elements that a condition speaks of."""
-    known = t.TABLE.elements
+    known = TABLE.elements
     if test not in known:
         known[test] = known[test.other] = frozenset(elements_of([test]))
     return known[test]
@@ -68,7 +76,7 @@ def _elements(test: t.Condition) -> frozenset[Place]:
 
 def _answer(part: frozenset[t.Condition], exact: bool) -> Assignment | None:
     """Inputs for a part, as far as they are known; None where there are none."""
-    answers = t.TABLE.answers
+    answers = TABLE.answers
     if (part, exact) not in answers:
         answers[part, exact] = _asked(sorted(part, key=lambda each: each.number), exact)
     return answers[part, exact]  # type: ignore[no-any-return]
@@ -87,7 +95,7 @@ def _asked(conditions: list[t.Condition], exact: bool) -> Assignment | None:
 def _solved(
     solver: Any, steps: int, words: _Words, conditions: list[t.Condition]
 ) -> Assignment | None:
-    spent = t.TABLE.spent
+    spent = TABLE.spent
     if spent and spent[-1] - spent[0] > CALL_STEPS:
         raise CallTooLarge(f"more than {CALL_STEPS} steps of the solver")
     solver.set("rlimit", steps)
@@ -112,7 +120,7 @@ class _Words:
 
     def inputs(self, model: Any) -> Assignment:
         """The elements as a model has them."""
-        keys = {number: t.TABLE.atoms[number].key for number in self.atoms}
+        keys = {number: TABLE.atoms[number].key for number in self.atoms}
         return {
             key[1:]: model.eval(self.atoms[number], model_completion=True).as_long()
             for number, key in keys.items()
@@ -138,7 +146,7 @@ class _Words:
 
     def atom(self, number: int) -> Any:
         if number not in self.atoms:
-            atom = t.TABLE.atoms[number]
+            atom = TABLE.atoms[number]
             self.atoms[number] = word = self.z3.Int(f"a{number}")
             self.bounds += [word >= atom.low, word <= atom.high]
             self.define(word, atom.key)

@@ -10,55 +10,15 @@ stand as they were done, since none may be done in another order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, Union
+
+from cvmgen.verification.values.assumed import assumed, decide
+from cvmgen.verification.values.table import TABLE, Atom
 
 Monomial = tuple[int, ...]  # numbers of atoms, ascending
 Integer = Union["Term", int]
 Truth = Union["Condition", bool]
-
-
-class Atom:
-    """What polynomials are made of; `key` says all of it, so atoms with equal keys are one."""
-
-    __slots__ = ("high", "key", "low", "number")
-
-    def __init__(self, number: int, key: tuple[Any, ...], low: int, high: int) -> None:
-        self.number, self.key, self.low, self.high = number, key, low, high
-
-
-class TermTable:
-    """The atoms and conditions that there are."""
-
-    def __init__(self) -> None:
-        self.atoms: list[Atom] = []
-        self.by_key: dict[tuple[Any, ...], Atom] = {}
-        self.conditions: dict[tuple[Any, ...], Condition] = {}
-        self.reals: dict[tuple[Any, ...], Any] = {}
-        self.signs: dict[int, tuple[int, int]] = {}  # 1 where an atom is negative; its range
-        self.answers: dict[Any, Any] = {}  # what a solver said of conditions
-        self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
-        self.pushed: dict[tuple[Any, ...], Truth | None] = {}  # tests of choices
-        self.values: dict[frozenset[Any], Integer] = {}  # that keys stand for
-        self.rebuilt = 0  # atoms under assumptions
-        self.spent: list[int] = []  # steps of the solver since it began, after each question
-
-
-TABLE = TermTable()
-
-
-def work() -> int:
-    """What was done since all was forgotten, in about a thousandth of a second each."""
-    return TABLE.rebuilt // 25 + (max(TABLE.spent, default=0) - min(TABLE.spent, default=0)) // 1700
-
-
-def forget_all() -> None:
-    """Begin anew; terms made before must not be used any more."""
-    TABLE.rebuilt = 0
-    for each in vars(TABLE).values():
-        if not isinstance(each, int):
-            each.clear()
 
 
 class Term:
@@ -121,11 +81,11 @@ class Term:
 
     def __index__(self) -> int:
         """The number that it is on the way that is gone."""
-        tighten(self)
-        for value in range(self.low, self.high):
+        low, high = bounds_here(self)
+        for value in range(low, high):
             if equal(self, value):
                 return value
-        return self.high
+        return high
 
 
 class Condition:
@@ -146,32 +106,11 @@ class Condition:
         return self.other
 
 
-class Undecided(Exception):
-    """A condition on elements is asked for where nothing can decide it."""
-
-    def __init__(self, condition: Condition) -> None:
-        super().__init__("a condition that nothing decides")
-        self.condition = condition
-
-
-_deciding: list[Callable[[Condition], bool]] = []
-
-
-def decide(condition: Condition) -> bool:
-    """What whoever explores says of a condition that text asks for."""
-    if not _deciding:
-        raise Undecided(condition)
-    return _deciding[-1](condition)
-
-
-@contextmanager
-def decided_by(decider: Callable[[Condition], bool]) -> Iterator[None]:
-    """Within, this decides."""
-    _deciding.append(decider)
-    try:
-        yield
-    finally:
-        _deciding.pop()
+def bounds_here(value: Term) -> tuple[int, int]:
+    """Bounds on the way that is gone."""
+    tighten(value)
+    facts = assumed()
+    return (value.low, value.high) if facts is None else facts.bounds(value)
 
 
 # ---------------------------------------------------------------- polynomials
@@ -186,6 +125,8 @@ def atom(key: tuple[Any, ...], low: int, high: int) -> Integer:
         found = Atom(len(TABLE.atoms), key, low, high)
         TABLE.atoms.append(found)
         TABLE.by_key[key] = found
+        if key[0] == "if" and (known := _where_not_zero(*key[1:])) is not None:
+            TABLE.factors[found.number] = known
     return Term({(found.number,): 1}, found.low, found.high)
 
 
@@ -253,9 +194,37 @@ def multiply(a: Integer, b: Integer) -> Integer:
         for other, second in b.parts.items():
             key = tuple(sorted(one + other)) if one and other else one + other
             parts[key] = parts.get(key, 0) + first * second
+    for number in TABLE.factors.keys() & {each for key in parts for each in key}:
+        for key in [key for key in parts if number in key and TABLE.factors[number][0] in key]:
+            return _without_choice(parts, key, number)
     ends4 = (a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high)
     low = 0 if a.same(b) and min(ends4) < 0 else min(ends4)
     return of_parts({key: factor for key, factor in parts.items() if factor}, low, max(ends4))
+
+
+def _where_not_zero(test: Condition, yes: Any, no: Any) -> tuple[int, Any] | None:
+    """Of a choice by whether an atom is 0 that atom, and what is chosen where it is not."""
+    kind, key, number = test.core if test.core[0] in ("ge", "eq") else ("", (), 0)
+    atoms = [monomial[0] for monomial, factor in key if len(monomial) == 1 and factor == 1]
+    if len(key) != 1 or not atoms:
+        return None
+    least = TABLE.atoms[atoms[0]].low
+    if kind == "eq" and number == 0:
+        return atoms[0], no
+    return (atoms[0], yes) if kind == "ge" and number == 1 and least == 0 else None
+
+
+def _without_choice(parts: dict[Monomial, int], key: Monomial, number: int) -> Integer:
+    """A sum in which x (a if x is 0 else b) is x b: where x is 0 both are."""
+    left = list(key)
+    left.remove(number)
+    own = multiply(of_monomial(tuple(left), parts[key]), of_key(TABLE.factors[number][1]))
+    rest = {each: factor for each, factor in parts.items() if each != key and factor}
+    return add(of_parts(rest, *bounds_of(rest)), own)
+
+
+def of_monomial(monomial: Monomial, factor: int) -> Integer:
+    return of_parts({monomial: factor}, *bounds_of({monomial: factor}))
 
 
 def tighten(a: Term) -> None:
@@ -265,7 +234,7 @@ def tighten(a: Term) -> None:
     a.exact = True
     low, high, parts = _unsigned_parts(a.parts)
     for monomial, factor in parts.items():
-        least, most = _product_bounds(monomial)
+        least, most = product_bounds(monomial)
         ends = (least * factor, most * factor)
         low, high = low + min(ends), high + max(ends)
     a.low, a.high = max(a.low, low), min(a.high, high)
@@ -289,11 +258,19 @@ def _unsigned_parts(parts: dict[Monomial, int]) -> tuple[int, int, dict[Monomial
     return low, high, left
 
 
-def _product_bounds(monomial: Monomial) -> tuple[int, int]:
+def _own_range(number: int) -> tuple[int, int]:
+    each = TABLE.atoms[number]
+    return each.low, each.high
+
+
+def product_bounds(
+    monomial: Monomial, range_of: Callable[[int], tuple[int, int]] = _own_range
+) -> tuple[int, int]:
+    """Bounds of a product from those of its atoms."""
     low = high = 1
     for number in monomial:
-        each = TABLE.atoms[number]
-        ends = (low * each.low, low * each.high, high * each.low, high * each.high)
+        least, most = range_of(number)
+        ends = (low * least, low * most, high * least, high * most)
         low, high = min(ends), max(ends)
     if low < 0 and len(monomial) % 2 == 0 and monomial[::2] == monomial[1::2]:
         low = 0  # a square
@@ -405,27 +382,46 @@ def equal(a: Integer, b: Integer) -> Truth:
 
 
 def _pushed(a: Term, test: Callable[[Integer, int], Truth], number: int) -> Truth | None:
-    """A test of a choice and a constant as a test of what is chosen, where that decides one; it
-    is remembered, since choices by choices by choices are asked the same."""
-    if len(a.parts) > 2 or (len(a.parts) == 2 and () not in a.parts):
+    """A test of a choice and a constant as a test of what is chosen, where that decides one; of a
+    choice and the number that it depends on as one of where that number lies. It is remembered,
+    since choices by choices by choices are asked the same."""
+    chosen = [each for each in a.parts if len(each) == 1 and TABLE.atoms[each[0]].key[0] == "if"]
+    if len(chosen) != 1:
         return None
-    ((monomial, factor),) = ((key, each) for key, each in a.parts.items() if key)
-    if len(monomial) != 1 or TABLE.atoms[monomial[0]].key[0] != "if":
+    rest = {monomial: factor for monomial, factor in a.parts.items() if monomial != chosen[0]}
+    apart = rest.keys() <= {()}
+    if not apart and TABLE.atoms[chosen[0][0]].key[1].core[:2] != ("ge", _without_constant(rest)):
         return None
-    key = test, number, monomial[0], factor, a.parts.get((), 0)
+    key = test, number, chosen[0][0], a.parts[chosen[0]], frozenset(rest.items())
     if key not in TABLE.pushed:
-        TABLE.pushed[key] = _pushed_anew(*key)
+        TABLE.pushed[key] = _pushed_anew(*key, apart)
     return TABLE.pushed[key]
 
 
 def _pushed_anew(
-    test: Callable[[Integer, int], Truth], number: int, chosen: int, factor: int, shift: int
+    test: Callable[[Integer, int], Truth],
+    number: int,
+    chosen: int,
+    factor: int,
+    rest: frozenset[Any],
+    apart: bool,
 ) -> Truth | None:
     _, by, *ways = TABLE.atoms[chosen].key
-    yes, no = (test(add(multiply(of_key(each), factor), shift), number) for each in ways)
-    if isinstance(yes, Condition) and isinstance(no, Condition):
-        return None
-    return either(both(by, yes), both(by.other, no))
+    yes, no = (test(add(multiply(of_key(each), factor), of_key(rest)), number) for each in ways)
+    sides = both(by, yes), both(by.other, no)
+    if apart:
+        decided = not (isinstance(yes, Condition) and isinstance(no, Condition))
+    else:  # a range, or what is beside one, as a test of a number without a sign is
+        ends = [not isinstance(each, bool) and each.core[0] in ("ge", "eq") for each in sides]
+        decided = all(ends) or any(isinstance(each, bool) for each in sides)
+    return either(*sides) if decided else None
+
+
+def _without_constant(parts: dict[Monomial, int]) -> frozenset[Any]:
+    """The polynomial that a test of these parts compares with a number."""
+    left = {monomial: factor for monomial, factor in parts.items() if monomial}
+    divisor = math.gcd(*left.values()) * (-1 if left[min(left)] < 0 else 1)
+    return frozenset((monomial, factor // divisor) for monomial, factor in left.items())
 
 
 def both(a: Truth, b: Truth) -> Truth:
@@ -433,16 +429,60 @@ def both(a: Truth, b: Truth) -> Truth:
         return b
     if b is True:
         return a
-    if a is False or b is False:
-        return False
-    assert isinstance(a, Condition)
-    assert isinstance(b, Condition)
-    if a.other is b:
-        return False
-    parts = _conjuncts(a) | _conjuncts(b)
+    return every((a, b))
+
+
+def every(tests: Iterable[Truth]) -> Truth:
+    """Whether all of them hold."""
+    parts = set[Condition]()
+    for each in tests:
+        if isinstance(each, Condition):
+            parts |= _conjuncts(each)
+        elif not each:
+            return False
     if any(each.other in parts for each in parts):
         return False
-    return condition(("and", parts))
+    return _all_of(frozenset(parts)) if parts else True
+
+
+def _all_of(parts: frozenset[Condition]) -> Truth:
+    """Several conditions, those on where one polynomial lies as few as say the same."""
+    about = dict[Any, list[Condition]]()
+    for each in parts:
+        if each.core[0] in ("ge", "eq"):
+            about.setdefault(each.core[1], []).append(each)
+    for key, several in about.items():
+        if len(several) > 1:
+            made = _within_all(key, several)
+            if made is None:
+                return False
+            parts = parts.difference(several) | made
+    return condition(("and", parts)) if len(parts) > 1 else next(iter(parts))
+
+
+def _within_all(key: Any, several: list[Condition]) -> frozenset[Condition] | None:
+    """Where a polynomial lies: the nearest ends, and numbers between that it is not."""
+    said = {(kind, holds): set[int]() for kind in ("ge", "eq") for holds in (True, False)}
+    for each in several:
+        said[each.core[0], each.holds].add(each.core[2])
+    low, high = max(said["ge", True], default=None), min(said["ge", False], default=None)
+    values, others = said["eq", True], said["eq", False]
+    while low in others and low is not None:
+        low += 1
+    while high is not None and high - 1 in others:
+        high -= 1
+    if values:
+        value = min(values)
+        below = low is not None and value < low
+        beyond = high is not None and value >= high
+        apart = len(values) > 1 or value in others or below or beyond
+        return None if apart else frozenset([condition(("eq", key, value))])
+    if low is not None and high is not None and low >= high:
+        return None
+    within = (e for e in others if (low is None or e > low) and (high is None or e < high))
+    ends = [] if low is None else [condition(("ge", key, low))]
+    ends += [] if high is None else [condition(("ge", key, high), False)]
+    return frozenset((*ends, *(condition(("eq", key, each), False) for each in within)))
 
 
 def _conjuncts(a: Condition) -> frozenset[Condition]:

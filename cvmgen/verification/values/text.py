@@ -7,7 +7,8 @@ from typing import Any
 
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.terms import Undecided
+from cvmgen.verification.values.assumed import Undecided
+from cvmgen.verification.values.table import TABLE
 
 MOST = 12  # parts of a sum that are shown
 DEEPEST = 5  # terms in terms that are shown: they share parts, written out they double with each
@@ -47,7 +48,7 @@ def integer_text(value: t.Integer, deep: int = DEEPEST) -> str:
 
 
 def _product(monomial: t.Monomial, factor: int, deep: int) -> str:
-    names = [_atom(t.TABLE.atoms[number].key, deep) for number in monomial]
+    names = [_atom(TABLE.atoms[number].key, deep) for number in monomial]
     if factor != 1 or not names:
         names.insert(0, str(factor))
     return "*".join(names)

@@ -6,20 +6,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from random import Random
 from typing import Any
 
-from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
-from cvmgen.build.includes import with_included
 from cvmgen.dtypes import DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values import calls, choices, coverage, gpu, native, program, shapes
+from cvmgen.verification.values import calls, choices, coverage, native, shapes
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.assumed import Undecided, on_way
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.coverage import FIXED, Feature, covering, not_run, once_each
 from cvmgen.verification.values.evaluate import (
@@ -31,14 +29,13 @@ from cvmgen.verification.values.evaluate import (
     witness,
 )
 from cvmgen.verification.values.facts import Contradiction, PathFacts
-from cvmgen.verification.values.fixed_point import LIBRARY
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.found import Difference, ValidatedCalls
-from cvmgen.verification.values.llvm import Module
-from cvmgen.verification.values.machine import LITTLE, Machine
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.machine import LITTLE
 from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
 from cvmgen.verification.values.solver import example, possible
-from cvmgen.verification.values.terms import Undecided
+from cvmgen.verification.values.table import forget_all, work
 from cvmgen.verification.values.text import told, value_text
 from cvmgen.verification.values.ways import ways
 
@@ -50,6 +47,7 @@ ROUNDS = 2  # in which calls are chosen
 MOST_WORK = 4_000  # of the calls of an operator
 GIVEN_UP = 3  # calls, behind which larger ones than the smallest of them are not tried
 PLAIN = frozenset[str]()
+NOTHING, FORMULA, ALL = range(3)  # what is gone way by way where elements decide what is done
 PROCESSORS = {
     "c": (
         frozenset(["avx2"]),
@@ -58,72 +56,12 @@ PROCESSORS = {
     "cuda": tuple(map(frozenset, (["one block"], ["tiles"], ["tiles", "tensor cores"], ["votes"]))),
 }
 """One block goes through all that several share, and needs its memory again."""
-_SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
 Case = tuple[calls.ChosenCall, frozenset[str]]  # and the features of the processor
 Key = tuple[str, frozenset[str]]  # what tells cases apart
 Trial = tuple[Case, set[Feature], int]  # what ran, and how many blocks
 Decider = Callable[[t.Condition], bool] | None
 Outputs = dict[str, Tensor]
 UNKNOWN = (OpenEquality, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
-
-# What cuts work into threads is run as its description says; what knows processors is told.
-_MODELLED = ("cvmgen_threads.c", "cvmgen_x86.c")
-
-
-class Text:
-    """The generated text of a folder for a target, linked for one operator at a time; `replaced`
-    are files with another text."""
-
-    def __init__(
-        self, folder: Path, replaced: Mapping[str, str] | None = None, target: str = "c"
-    ) -> None:
-        self.manifest: Manifest = read_manifest(folder)
-        self.target, root = target, folder / target
-        self.sources = {
-            str(path.relative_to(root)): path.read_text(encoding="utf-8")
-            for path in sorted(root.rglob("*"))
-            if path.suffix in _SUFFIXES[target]
-        } | dict(replaced or {})
-        if self.target == "cuda":
-            self.sources[gpu.UNIT] = gpu.HOST
-        self.infos = {info.full_name: info for info in self.manifest.operators}
-
-    def own(self, info: OperatorInfo) -> str:
-        return f"{info.opset}/{info.name}{_SUFFIXES[self.target][0]}"
-
-    def machine(self, info: OperatorInfo) -> Machine:
-        """What runs the text of an operator."""
-        library = gpu.BlockThreads().routines() if self.target == "cuda" else LIBRARY
-        thresholds = shapes.thresholds_of(self.sources[self.own(info)])
-        return Machine(self.modules(info), library, thresholds)
-
-    def caller(self, machine: Machine, info: OperatorInfo) -> calls.Caller:
-        return calls.Caller(machine, self.manifest, info, "_cuda" if self.target == "cuda" else "")
-
-    def suited(self, info: OperatorInfo, case: calls.ChosenCall) -> calls.ChosenCall:
-        """The call with inputs of types that kernels take."""
-        return calls.for_device(info, case) if self.target == "cuda" else case
-
-    def modules(self, info: OperatorInfo) -> list[Module]:
-        """The units of an operator and of the runtime."""
-        if self.target == "cuda":
-            own = (self.own(info), gpu.UNIT)
-            return [program.module_of(name, self.read_by(name)) for name in own]
-        shared = [name for name in self.sources if "/" not in name and name.endswith(".c")]
-        units = [self.own(info), *(name for name in shared if name not in _MODELLED)]
-        return [program.module_of(name, self.read_by(name)) for name in units]
-
-    def linked(self, info: OperatorInfo) -> dict[str, str]:
-        """All that a library of the operator is compiled from."""
-        own = f"{info.opset}/{info.name}"
-        return {
-            name: text for name, text in self.sources.items() if "/" not in name or name[:-2] == own
-        }
-
-    def read_by(self, unit: str) -> dict[str, str]:
-        """The files that a unit reads: no other one changes its module."""
-        front = (program.PRELUDE,) if unit.endswith(".cu") else ()
-        return with_included((unit, *front), self.sources)
 
 
 def validate(
@@ -186,7 +124,7 @@ class _Checking:
         self.result = ValidatedCalls(operator.full_name)
         self.ran = set[Feature]()
         self.blocks = shapes.blocks_of(text.sources[text.own(self.info)])
-        self.by_ways = False  # elements decide what is done: each way by itself
+        self.by_ways: dict[tuple[str, ...], int] = {}  # what is gone way by way, by element types
         self.looked_at = set[Key]()
         self.undecided: dict[Key, str] = {}  # calls, and why it is not decided what they give
         self.work = 0
@@ -217,7 +155,7 @@ class _Checking:
                 self.ran, result.calls = before
                 self.too_much += [size] if isinstance(error, CallTooLarge) else []
                 self.undecided[key] = f"{case.text()}: {type(error).__name__}: {told(error)}"
-            self.work += t.work()
+            self.work += work()
             if result.difference is not None:
                 break
         result.seconds += time.perf_counter() - began
@@ -296,17 +234,39 @@ class _Checking:
         return [PLAIN, *([more] if more else []), *(each | more for each in several)]
 
     def check(self, case: calls.ChosenCall) -> None:
-        """All at once where that can be; else way by way."""
-        t.forget_all()
-        if not self.by_ways:
+        """All at once where that can be; else the formula way by way, and what its text does on
+        each at once; else each way of both by itself."""
+        types = tuple(tensor.dtype for _, tensor in calls.tensors_of(case))
+        while (by_ways := self.by_ways.get(types, NOTHING)) < ALL:
+            forget_all()
             try:
-                return self.way(case, PathFacts(), None)
-            except (UndefinedBehaviour, Undecided, Unmodelled, choices.TooMany) as error:
-                self.by_ways = True
-                if self.always(case, error):
-                    return
+                if by_ways == NOTHING:
+                    return self.way(case, PathFacts(), None)
+                return self.formula_by_ways(case)
+            except (UndefinedBehaviour, *UNKNOWN) as error:
+                if by_ways == NOTHING and isinstance(error, OpenEquality):
+                    raise
+                self.work += work()
+                self.by_ways[types] = by_ways + 1
+                if by_ways == NOTHING and self.always(case, error):
+                    return None
+        forget_all()
+        return self.all_by_ways(case)
+
+    def formula_by_ways(self, case: calls.ChosenCall) -> None:
+        """What the text does on each way of the formula; what goes wrong on one says no more than
+        that it is to be looked at by itself."""
+        for way in ways(calls.drawing(case)):
+            try:
+                self.way(case, way.facts, None)
+            except Contradiction:
+                continue
+            if self.result.refuted:
+                return
+
+    def all_by_ways(self, case: calls.ChosenCall) -> None:
         unseen: OpenEquality | None = None
-        for way in ways():
+        for way in ways(calls.drawing(case)):
             try:
                 self.way(case, way.facts, way.decide)
             except Contradiction:
@@ -327,6 +287,10 @@ class _Checking:
 
     def way(self, case: calls.ChosenCall, facts: PathFacts, decide: Decider) -> None:
         """One run of the formula, and of the text for each choice of result types."""
+        with on_way(facts):
+            self.run(case, facts, decide)
+
+    def run(self, case: calls.ChosenCall, facts: PathFacts, decide: Decider) -> None:
         call = calls.with_terms(case)
         try:
             reference = TermReference(self.operator, Budget(POINTS))
@@ -364,11 +328,26 @@ class _Checking:
                 self.caller.run(call, outputs)
             except calls.Refused:
                 continue
-            if not possible(facts.conditions()):
+            assumed = facts.conditions()
+            if not possible(assumed):
                 continue  # the text has chosen a way that no elements take
-            shown = example(facts.conditions())
+            shown = witness(0, 1, calls.drawing(case), assumed, example(assumed))
+            if shown is None or not self.is_not_refused(case, outputs, shown):
+                raise OpenEquality("a call that is not refused, for no inputs that were found")
             self.result.faults.append(f"{case.text()}: not refused{calls.given(shown)}")
             self.result.shown_by = calls.with_numbers(case, shown)
+
+    def is_not_refused(
+        self, case: calls.ChosenCall, outputs: Mapping[str, Tensor], shown: Assignment
+    ) -> bool:
+        """Whether the formula refuses these inputs, and the text does not."""
+        call = calls.with_numbers(case, shown)
+        try:
+            Reference(self.operator).evaluate(call.inputs, call.attributes)
+        except OperatorError:
+            self.replayed(case, outputs, shown)
+            return True
+        return False
 
     # ------------------------------------------------------------ what stands against it
 

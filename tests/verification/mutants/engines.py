@@ -17,7 +17,8 @@ from cvmgen.verification.threads import races_of
 from cvmgen.verification.values import program
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.validate import Case, Text, validate
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import Case, validate
 from cvmgen.verification.verify import KernelProofs
 from tests.verification.mutants.made import Mutant
 from tests.verification.mutants.operators import (

@@ -12,8 +12,9 @@ from pathlib import Path
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.verification.values import llvm, program
 from cvmgen.verification.values.calls import ChosenCall
+from cvmgen.verification.values.linked import Text
 from cvmgen.verification.values.llvm_text import LABEL, read_module
-from cvmgen.verification.values.validate import Text, edge_cases, validate
+from cvmgen.verification.values.validate import edge_cases, validate
 from tests.verification.mutants.operators import file_of, generated, operator, text_of
 
 CALLS = {"c": 24, "cuda": 12}  # of each operator

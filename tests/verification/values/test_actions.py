@@ -17,7 +17,8 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.actions import steps, subjects, validated
-from cvmgen.verification.values.validate import Text, edge_cases, validate_cases
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import edge_cases, validate_cases
 from tests.clang import needs_clang
 from tests.verification.mutants import kinds
 from tests.verification.mutants.operators import (

@@ -10,7 +10,8 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.verification.values import gpu
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.validate import PLAIN, Text, validate
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import PLAIN, validate
 from tests.clang import needs_clang
 from tests.operators import product
 

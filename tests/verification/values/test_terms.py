@@ -12,6 +12,7 @@ from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.coverage import covering
 from cvmgen.verification.values.evaluate import Evaluation
 from cvmgen.verification.values.solver import possible
+from cvmgen.verification.values.table import forget_all
 
 
 def _element(name, low=-127, high=127):
@@ -20,7 +21,7 @@ def _element(name, low=-127, high=127):
 
 @pytest.fixture(autouse=True)
 def _afresh():
-    t.forget_all()
+    forget_all()
 
 
 # How instructions are called, and the second operand where it is not an element.

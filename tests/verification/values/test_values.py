@@ -9,7 +9,8 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.evaluate import UNSET
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.validate import Text, validate, validate_edges
+from cvmgen.verification.values.linked import Text
+from cvmgen.verification.values.validate import validate, validate_edges
 from tests.clang import needs_clang
 from tests.operators import product
 
