@@ -88,7 +88,8 @@ test-all: $(TEST)
 
 # In an environment of its own. PEERS=torch==2.13.0+cpu chooses a smaller release of one of them.
 clients: build
-	@test -d $(CLIENTS) || $(PYTHON) tools/install.py $(CLIENTS) $(PEERS) test,torch,jax,dask,cuda
+	@test -f $(CLIENTS)/.installed || $(PYTHON) tools/install.py $(CLIENTS) $(PEERS) test,torch,jax,dask,cuda
+	@touch $(CLIENTS)/.installed
 	@$(CLIENTS)/bin/python -m pytest -q tests/api/test_torch.py tests/api/test_jax.py tests/cli/test_many.py
 
 orders: $(TEST)

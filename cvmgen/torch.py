@@ -82,7 +82,8 @@ class Kernels:
         """Tensors of the device that is told by the first of them, which the operator itself takes
         and gives."""
         there = library("cuda", place_of(inputs).index)[self._info.full_name]
-        result = there(*inputs, **arguments(self._words, keywords))
+        given = [each_tensor(each, detached) for each in inputs]
+        result = there(*given, **arguments(self._words, keywords))
         return tuple(result) if isinstance(result, tuple) else result
 
     def without_data(self, *inputs: Any, **keywords: Any) -> Any:
@@ -169,8 +170,13 @@ def in_numpy(given: Any) -> Any:
     return array_of(given) if isinstance(given, torch.Tensor) else each_tensor(given, array_of)
 
 
+def detached(tensor: Any) -> Any:
+    """A tensor that others may see the memory of."""
+    return tensor.detach() if tensor.requires_grad else tensor
+
+
 def array_of(tensor: Any) -> Any:
-    tensor = tensor.detach().contiguous() if tensor.requires_grad else tensor.contiguous()
+    tensor = detached(tensor).contiguous()
     if tensor.dtype == torch.bfloat16:  # which numpy has of another package alone
         return tensor.view(torch.int16).numpy().view(numpy_type(tensor.dtype))
     return tensor.numpy()

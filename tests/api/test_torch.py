@@ -112,8 +112,10 @@ def test_a_gpu_gets_tensors_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None
     plain = cvmgen.load("c")
     monkeypatch.setattr(module, "library", lambda *place: {"cvm.conv2d": operator})
     kernels, x = module.Kernels(plain.cvm.conv2d), torch.zeros(2, dtype=torch.int8)
+    weights = torch.zeros(2, requires_grad=True)
     assert kernels.on_gpu(x, None, precisions=[8, 0], dtype=torch.int8) is x
     assert given == [((x, None), {"precisions": [8, None], "dtype": np.dtype(np.int8)})]
+    assert not kernels.on_gpu(weights).requires_grad
 
 
 @pytest.mark.gpu
