@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from cvmgen.build import machine_code
+from cvmgen.build import machine_code, product_loops
 from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sources
 from cvmgen.build.compilers import CudaCompiler, Disassembler, cuda_compiler, disassembler
 from cvmgen.build.diagnostics import explain
@@ -23,6 +23,7 @@ from cvmgen.build.machine_code import (
 )
 from cvmgen.build.nvrtc import load_nvrtc
 from cvmgen.build.process import run_command
+from cvmgen.build.product_loops import ProductLoop
 from cvmgen.errors import BuildError
 
 # No contraction to fused multiply-add: every target rounds alike. Line numbers cost nothing at
@@ -190,7 +191,11 @@ def cuda_instructions(source: str, **options: Unpack[CudaOptions]) -> dict[str, 
         flags=("opcodes", job.key),
     )
     found = json.loads(get_or_build(key, "-opcodes.json", build).read_text())
-    return {kernel: instructions(each, ptx=reader is None) for kernel, each in found.items()}
+    loops = {kernel: ProductLoop(*each) for kernel, each in found["loops"].items()}
+    return {
+        kernel: instructions(each, loops.get(kernel), ptx=reader is None)
+        for kernel, each in found["opcodes"].items()
+    }
 
 
 def cuda_assembly(source: str, **options: Unpack[CudaOptions]) -> list[tuple[str, int]]:
@@ -256,13 +261,17 @@ def _resources(log: str) -> Iterator[tuple[str, Resources]]:
         yield kernel, Resources(int(used["registers"]), stack, spilled, shared)
 
 
-def _opcodes(
-    job: _Job, reader: Disassembler | None, scratch: Path
-) -> Mapping[str, Mapping[str, int]]:
+def _opcodes(job: _Job, reader: Disassembler | None, scratch: Path) -> Mapping[str, object]:
+    """The opcodes of kernels, and of those with loops of products what they cost."""
     _cubin(job)  # whose log is asked for next
     if reader is None:
-        return ptx_opcodes(_compile(job, scratch, ptx=True)[0].decode())
-    return sass_opcodes(_disassembled(job, reader, scratch))
+        return {"opcodes": ptx_opcodes(_compile(job, scratch, ptx=True)[0].decode()), "loops": {}}
+    text = _disassembled(job, reader, scratch)
+    loops = {
+        name: (each.instructions, each.products)
+        for name, each in product_loops.product_loops(text).items()
+    }
+    return {"opcodes": sass_opcodes(text), "loops": loops}
 
 
 def _disassembled(job: _Job, reader: Disassembler, scratch: Path, *flags: str) -> str:
@@ -342,4 +351,5 @@ def _architectures(compiler: CudaCompiler) -> list[str]:
 @functools.cache
 def _reading() -> str:
     """The code that reads machine code: what it found is found again when it changes."""
-    return Path(machine_code.__file__).read_text(encoding="utf-8")
+    read = (machine_code.__file__, product_loops.__file__)
+    return "".join(Path(each).read_text(encoding="utf-8") for each in read)

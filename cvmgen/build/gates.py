@@ -18,6 +18,9 @@ class Gate:
     holds: Callable[[Resources, Instructions], bool]
 
 
+MOST_FOR_A_PRODUCT = 20
+"""Instructions of a loop for each of its products of matrices, staging among them."""
+
 GATES = (
     Gate("no spills", None, lambda resources, _: resources.spilled == 0),
     # One side may be narrower: four int8 beside four int32.
@@ -30,6 +33,16 @@ GATES = (
         "tensor cores",
         frozenset({"contraction"}),
         lambda _, found: found.matrix_products > 0,
+    ),
+    Gate(
+        "products outweigh staging",
+        frozenset({"contraction"}),
+        lambda _, found: not found.product_loop or found.product_loop.cost <= MOST_FOR_A_PRODUCT,
+    ),
+    Gate(
+        "no local memory",
+        frozenset({"contraction", "streaming"}),
+        lambda _, found: found.local == 0,
     ),
 )
 

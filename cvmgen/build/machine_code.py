@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from cvmgen.build.product_loops import ProductLoop
+
 Opcodes = Mapping[str, int]
 """How often each opcode, with its modifiers, stands in a kernel."""
 
@@ -46,7 +48,8 @@ class Instructions:
     """The instructions of a kernel, each counted where it stands, not how often it runs.
 
     `loads` contains the asynchronous copies to shared memory. Accesses that may be to global
-    memory or to another one count as global.
+    memory or to another one count as global; `local` are those to the memory of a thread.
+    `product_loop` is what the products of matrices cost, where machine code was read.
     """
 
     loads: Accesses
@@ -54,6 +57,8 @@ class Instructions:
     matrix_products: int
     dot_products: int
     async_copies: int
+    local: int = 0
+    product_loop: ProductLoop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class _Set:
     matrix_products: str
     dot_products: str
     async_copies: str
+    local: str
 
 
 _SASS = _Set(
@@ -75,6 +81,7 @@ _SASS = _Set(
     matrix_products=r"[A-Z0-9]*MMA(\..*)?",
     dot_products=r"IDP(\..*)?",
     async_copies=r"(LDGSTS|UBLKCP|UTMALDG)(\..*)?",
+    local=r"(LDL|STL)(\..*)?",
 )
 _PTX = _Set(
     loads=r"ld\.(?!.*\b(shared|local|const|param)\b).*|cp\.async\..*shared.*global.*",
@@ -83,6 +90,7 @@ _PTX = _Set(
     matrix_products=r"(mma|wmma\.mma|wgmma\.mma_async|tcgen05\.mma)\..*",
     dot_products=r"dp[24]a\..*",
     async_copies=r"cp\.async\..*shared.*global.*",
+    local=r"(ld|st)\.(.*\.)?local\..*",
 )
 
 
@@ -129,8 +137,10 @@ def ptx_opcodes(text: str) -> dict[str, Opcodes]:
     }
 
 
-def instructions(opcodes: Opcodes, *, ptx: bool = False) -> Instructions:
-    """What the opcodes of a kernel amount to."""
+def instructions(
+    opcodes: Opcodes, loop: ProductLoop | None = None, *, ptx: bool = False
+) -> Instructions:
+    """What the opcodes of a kernel amount to, and its loop of products."""
     known = _PTX if ptx else _SASS
     return Instructions(
         loads=_accesses(opcodes, known.loads, known.wide),
@@ -138,6 +148,8 @@ def instructions(opcodes: Opcodes, *, ptx: bool = False) -> Instructions:
         matrix_products=_count(opcodes, known.matrix_products),
         dot_products=_count(opcodes, known.dot_products),
         async_copies=_count(opcodes, known.async_copies),
+        local=_count(opcodes, known.local),
+        product_loop=loop,
     )
 
 

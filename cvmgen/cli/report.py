@@ -223,7 +223,10 @@ def special(instructions: Instructions) -> str:
         "dp4a": instructions.dot_products,
         "async": instructions.async_copies,
     }
-    return " ".join(f"{name}:{count}" for name, count in counts.items() if count)
+    found = [f"{name}:{count}" for name, count in counts.items() if count]
+    if instructions.product_loop is not None:
+        found.insert(1, f"one in {instructions.product_loop.cost:.1f}")
+    return " ".join(found)
 
 
 def padded_cells(cells: Sequence[str], widths: Iterable[int]) -> str:
@@ -243,7 +246,7 @@ def _summary(found: Report) -> list[str]:
         f"kernels: {len(kernels)}, for {', '.join(architectures)}; compiled by {found.compiler}, "
         f"instructions counted in {source}",
         "registers of a thread; spilled, stack, shared in bytes; accesses to global memory: "
-        "16 bytes or more / all",
+        "16 bytes or more / all; one mma in so many instructions of its loop",
     ]
 
 

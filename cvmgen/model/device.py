@@ -19,7 +19,7 @@ from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.uses import assigned, nodes_in
 from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.known.partial import arithmetic
-from cvmgen.model.device_tiles import FAR, tile_contraction
+from cvmgen.model.device_tiles import FAR, tile_contraction, tile_count
 from cvmgen.model.kernels import Model, nest_and_body
 from cvmgen.model.layouts import Layouts, TileLayout
 from cvmgen.model.nests import ShortNames, span_of
@@ -96,10 +96,8 @@ def tile_mapping(step: KernelStep, tile: TileLayout, layouts: Layouts, task: Map
     known = replace(task.known, reserved=frozenset(names.taken))
     task = replace(task, body=found.after, known=known)
     function = DeviceFunction("", "contraction", TensorTile(task, found).body(), bounds="tiles")
-    sides, settings = tile.product, task.settings["tensor_tiles"]
-    batches, rows = (prod(extent for _, extent in each) for each in (sides.batches, sides.rows))
-    tiles = batches * -(-rows // settings["rows"]) * -(-sides.column[1] // settings["columns"])
-    return Mapped((function,), (), (launch(task, i.Const(tiles), "", "launch_tiles"),))
+    count = tile_count(tile.product, task.settings)
+    return Mapped((function,), (), (launch(task, i.Const(count.tiles), "", "launch_tiles"),))
 
 
 def border_loops(step: KernelStep, task: MappingTask) -> Iterator[i.Loop]:

@@ -21,8 +21,9 @@ from cvmgen.model.layouts import TileForm, TileLayout
 from cvmgen.model.nests import ShortNames, span_of
 from cvmgen.model.products import Product, Runs, columns_of
 from cvmgen.model.storage import Storage, located
+from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.choice import all_settings
-from cvmgen.schedule.gpu.tensor_tiles import worthwhile
+from cvmgen.schedule.gpu.tensor_tiles import TileCount
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.typing.decided_tests import without_known_tests
 
@@ -38,8 +39,14 @@ def wants_tile(made: Product, kernel: ModelKernel, model: Model, schedules: Sche
     sizes = (model.tensors[each].size for each in kernel.read | kernel.written)
     if max(kernel.iterations, *sizes) > FAR or not uses_tiles(schedules):
         return False
-    rows, depth = (prod(extent for _, extent in loops) for loops in (made.rows, made.summed))
-    return worthwhile(rows, made.column[1], depth, all_settings(schedules)["tensor_tiles"])
+    depth = prod(extent for _, extent in made.summed)
+    return tile_count(made, all_settings(schedules)).worthwhile(depth)
+
+
+def tile_count(made: Product, settings: Mapping[str, Settings]) -> TileCount:
+    """How a product is divided among blocks."""
+    batches, rows = (prod(extent for _, extent in loops) for loops in (made.batches, made.rows))
+    return TileCount(batches, rows, made.column[1], settings["tensor_tiles"])
 
 
 def uses_tiles(schedules: Schedules) -> bool:

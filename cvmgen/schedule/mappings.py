@@ -44,7 +44,6 @@ class MappingForm:
 
 
 COUNTS = range(1, 1 << 31)
-LINES = range(64, 257, 64)  # each warp has whole tiles of 16 by 8, each thread as much to copy
 
 MAPPINGS: Mapping[str, MappingForm] = {
     "pair_mask": MappingForm(
@@ -66,8 +65,9 @@ MAPPINGS: Mapping[str, MappingForm] = {
     "tensor_tiles": MappingForm(
         "a block makes a tile of totals from slices in shared memory, by tensor cores",
         {
-            "rows": SettingForm("of a tile", LINES),
-            "columns": SettingForm("of a tile", LINES),
+            "large": SettingForm("rows and columns of a large tile", (128,)),
+            "small": SettingForm("rows and columns of a small tile", (64,)),
+            "fill": SettingForm("large tiles that leave no multiprocessor idle", COUNTS),
             "threads": SettingForm("of a block", (256,)),
             "resident": SettingForm("blocks that a multiprocessor holds at least", range(1, 9)),
         },

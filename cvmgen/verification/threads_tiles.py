@@ -2,8 +2,10 @@
 
 While one slice is multiplied, the next two are on their way: copies that a thread has begun land
 at any time before it waits for them, so each is a write in the iteration that begins it and in the
-one behind. Memory is counted in chunks of 16 bytes. Within a line they stand in an order that
-depends on the line alone, so that two of them are at one place only if line and chunk are the same.
+one behind. Within a line chunks of 16 bytes stand in an order that depends on the line alone, so
+that two of them are at one place only if line and chunk are the same. When totals are done they
+pass through the same memory. It is counted in words of 4 bytes. What is done for a large tile and
+for a small one stands beside each other: a launch has tiles of one side.
 """
 
 from __future__ import annotations
@@ -11,35 +13,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cvmgen.ir import nodes as i
+from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.schedules import packaged
 from cvmgen.verification import terms as t
 from cvmgen.verification.reading import PlaceScope
 from cvmgen.verification.terms import Formula, Term
 from cvmgen.verification.threads_epochs import Divided, Either, OffsetPart, Repeated, Sequence
-from cvmgen.verification.threads_symbols import BLOCK
+from cvmgen.verification.threads_symbols import BLOCK, GRID
 from cvmgen.verification.threads_walk import WARP, Structure, ThreadWalk
 
-SLICES, SLICE, CHUNKS = 3, 64, 4  # slices in memory, bytes of a line, chunks of it
+SLICES, SLICE, CHUNKS, WORDS = 3, 64, 4, 4  # slices in memory, bytes, chunks, words of a chunk
+PASS = 64  # rows of a tile that pass through memory at once
 MEMORY = "memory"
 
 
-def _sizes() -> tuple[int, int, int]:
-    """Rows and columns of a tile, threads of a block."""
-    found = all_settings(packaged())["tensor_tiles"]
-    return found["rows"], found["columns"], found["threads"]
+def _settings() -> Settings:
+    return all_settings(packaged())["tensor_tiles"]
 
 
 def contraction(walk: ThreadWalk, value: i.Expr, scope: PlaceScope) -> Structure:
     assert isinstance(value, i.ListOf)
     names = ("batches", "rows", "columns", "depth")
     parts = (walk.reader.integer(each, scope) for each, _ in value.entries)
-    found = dict(zip(names, parts, strict=True))
-    rows, columns, threads = _sizes()
-    walk.symbols.know(walk.lanes, t.equal(walk.lanes, threads))  # as tiles are launched
-    found["down"] = walk.symbols.ceildiv(found["rows"], t.term(rows))
-    found["across"] = walk.symbols.ceildiv(found["columns"], t.term(columns))
+    found, symbols = dict(zip(names, parts, strict=True)), walk.symbols
+    settings = _settings()
+    walk.symbols.know(walk.lanes, t.equal(walk.lanes, settings["threads"]))  # as tiles are launched
+    found["large"] = symbols.at(GRID, lambda: symbols.within("large", 0, 1, ""))
+    for name, lines in (("down", found["rows"]), ("across", found["columns"])):
+        sides = (settings["large"], settings["small"])
+        large, small = (symbols.ceildiv(lines, t.term(side)) for side in sides)
+        found[name] = symbols.choice(is_large(found), large, small)
     return found
+
+
+def is_large(whole: Structure) -> Formula:
+    return t.equal(whole["large"], 1)
 
 
 def whole_of(walk: ThreadWalk, call: i.Call, at: int) -> Structure:
@@ -70,136 +79,164 @@ def tile(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
 
 
 def contract(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
-    whole, place = whole_of(walk, call, 1), whole_of(walk, call, 2)
-    kinds = tuple(
-        walk.factors[each.name] for each in call.arguments[3:5] if isinstance(each, i.Var)
-    )
-    taking = call.arguments[5]
-    assert isinstance(taking, i.Lambda)
-    slices = walk.symbols.ceildiv(whole["depth"], t.term(SLICE))
-    for first in range(SLICES - 1):
-        _stage(walk, kinds, t.term(first), slices, scope)
-    _multiply(walk, kinds, slices, scope)
-    walk.wait(scope, "contract")
+    whole, settings = whole_of(walk, call, 1), _settings()
     before, ways = walk.here, []
-    wide = t.equal(walk.of_block("wide", 0, 1), 1)
-    for test, totals in (
-        (wide, totals_alone(walk, scope)),
-        (t.negation(wide), totals_of_warps(walk)),
-    ):
+    large = is_large(whole)
+    for test, side in ((large, settings["large"]), (t.negation(large), settings["small"])):
         walk.here = Sequence()
-        take(walk, taking, whole, place, totals, scope.inner(test))
+        Square(walk, call, whole, side).walk_through(scope.inner(test))
         ways.append(walk.here)
     before.parts.append(Either(*ways))
     walk.here = before
     return t.ZERO
 
 
-def _multiply(walk: ThreadWalk, kinds: tuple[str, ...], slices: Term, scope: PlaceScope) -> None:
-    """The loop over slices, which all threads make together."""
-    walk.loops += 1
-    before, outer = walk.here, walk.symbols.home
-    walk.symbols.home, walk.here = (*outer, walk.loops), Sequence()
-    number = walk.symbols.at(BLOCK, lambda: walk.symbols.within("slice", 0, None, ""))
-    (walk.indices[walk.loops],) = number.names
-    inner = scope.inner(t.below(number, slices))
-    walk.wait(inner, "contract")
-    _stage(walk, kinds, number + (SLICES - 2), slices, inner)  # begun before, and on its way
-    _stage(walk, kinds, number + (SLICES - 1), slices, inner)
-    rows, columns, _ = _sizes()
-    size = (rows + columns) * CHUNKS
-    at = walk.symbols.within("chunk", 0, size - 1, "")
-    walk.event(MEMORY, slot(walk, number) * size + at, inner, "a slice", written=False, shared=True)
-    before.parts.append(Repeated(walk.symbols.home[-1], walk.here))
-    walk.here, walk.symbols.home = before, outer
-
-
-def slot(walk: ThreadWalk, number: Term) -> Term:
-    """Where a slice lies among those in memory."""
-    return number - walk.symbols.floordiv(number, t.term(SLICES)) * SLICES
-
-
-def _stage(
-    walk: ThreadWalk, kinds: tuple[str, ...], number: Term, slices: Term, scope: PlaceScope
-) -> None:
-    """A thread's chunks of a slice, of the lines of rows and behind them of those of columns."""
-    rows, columns, threads = _sizes()
-    inner = scope.inner(t.below(number, slices))
-    first = slot(walk, number) * ((rows + columns) * CHUNKS)
-    for kind, lines, base in zip(kinds, (rows, columns), (0, rows), strict=True):
-        at, tests = chunks(walk, kind, lines, threads)
-        shown = f"a slice by {kind}"
-        where = inner.inner(*tests)
-        walk.event(MEMORY, first + base * CHUNKS + at, where, shown, written=True, shared=True)
-
-
-def chunks(
-    walk: ThreadWalk, kind: str, lines: int, threads: int
-) -> tuple[Term, tuple[Formula, ...]]:
-    """A chunk of those that a thread stages of the lines of a side."""
-    symbols, lane = walk.symbols, walk.lane
-    count = lines * CHUNKS // threads
-    number = symbols.within("number", 0, count - 1, "")
-    if kind == "rows_of":  # one chunk of every so many-th line
-        return lane + number * threads, ()
-    column = symbols.floordiv(lane, t.term(lines))  # neighbouring chunks of one line
-    line = lane - column * lines
-    return line * CHUNKS + column * count + number, ()
-
-
 Total = tuple[Term, Term, tuple[Formula, ...]]  # its row and column in the tile, and conditions
 
 
-def totals_of_warps(walk: ThreadWalk) -> Total:
-    """What a thread holds of its warp's part: warps stand in two rows of four."""
-    rows, columns, _ = _sizes()
-    symbols, lane = walk.symbols, walk.lane
+class Square:
+    """A tile of a known side, whose statements are walked through."""
 
-    def split(value: Term, by: int) -> tuple[Term, Term]:
-        high = symbols.floordiv(value, t.term(by))
+    def __init__(self, walk: ThreadWalk, call: i.Call, whole: Structure, side: int) -> None:
+        self.walk, self.symbols, self.whole, self.side = walk, walk.symbols, whole, side
+        self.place, taking = whole_of(walk, call, 2), call.arguments[5]
+        names = (each.name for each in call.arguments[3:5] if isinstance(each, i.Var))
+        self.kinds = tuple(walk.factors[each] for each in names)
+        assert isinstance(taking, i.Lambda)
+        self.taking, self.threads = taking, _settings()["threads"]
+        self.slices = walk.symbols.ceildiv(whole["depth"], t.term(SLICE))
+
+    def walk_through(self, scope: PlaceScope) -> None:
+        for first in range(SLICES - 1):
+            self.stage(t.term(first), scope)
+        self.multiply(scope)
+        self.walk.wait(scope, "contract")
+        before, ways = self.walk.here, []
+        wide = t.equal(self.walk.of_block("wide", 0, 1), 1)
+        for test, finish in ((wide, self.totals_alone), (t.negation(wide), self.hand_over)):
+            self.walk.here = Sequence()
+            finish(scope.inner(test))
+            ways.append(self.walk.here)
+        before.parts.append(Either(*ways))
+        self.walk.here = before
+
+    def touch(
+        self,
+        at: Term,
+        scope: PlaceScope,
+        shown: str,
+        splits: tuple[OffsetPart, ...] = (),
+        *,
+        written: bool,
+    ) -> None:
+        self.walk.event(MEMORY, at, scope, shown, splits, written=written, shared=True)
+
+    def split(self, value: Term, by: int) -> tuple[Term, Term]:
+        high = self.symbols.floordiv(value, t.term(by))
         return high, value - high * by
 
-    warp, own = split(lane, WARP)
-    across, down = split(warp, 2)
-    group, quad = split(own, 4)
-    eighth = symbols.within("eighth", 0, rows // 2 // 8 - 1, "")
-    pair = symbols.within("pair", 0, columns // 4 // 8 - 1, "")
-    odd = symbols.within("odd", 0, 1, "")
-    row = down * (rows // 2) + group + eighth * 8
-    return row, across * (columns // 4) + quad * 2 + pair * 8 + odd, ()
+    # -------------------------------------------------------- slices
 
+    def multiply(self, scope: PlaceScope) -> None:
+        """The loop over slices, which all threads make together."""
+        walk, symbols = self.walk, self.symbols
+        walk.loops += 1
+        before, outer = walk.here, symbols.home
+        symbols.home, walk.here = (*outer, walk.loops), Sequence()
+        number = symbols.at(BLOCK, lambda: symbols.within("slice", 0, None, ""))
+        (walk.indices[walk.loops],) = number.names
+        inner = scope.inner(t.below(number, self.slices))
+        walk.wait(inner, "contract")
+        self.stage(number + (SLICES - 2), inner)  # begun before, and on its way
+        self.stage(number + (SLICES - 1), inner)
+        size = 2 * self.side * CHUNKS * WORDS
+        at = symbols.within("word", 0, size - 1, "")
+        self.touch(self.slot(number) * size + at, inner, "a slice", written=False)
+        before.parts.append(Repeated(symbols.home[-1], walk.here))
+        walk.here, symbols.home = before, outer
 
-def totals_alone(walk: ThreadWalk, scope: PlaceScope) -> Total:
-    """The totals that a thread makes from the elements as they are."""
-    rows, columns, _ = _sizes()
-    at, number = (walk.symbols.within(name, 0, None, "") for name in ("total", "round"))
-    walk.divided.append(Divided(at, t.ZERO, walk.lane, walk.lanes, scope.path))
-    row = walk.symbols.floordiv(at, t.term(columns))
-    tests = t.equal(at, walk.lane + number * walk.lanes), t.below(at, rows * columns)
-    return row, at - row * columns, tests
+    def slot(self, number: Term) -> Term:
+        """Where a slice lies among those in memory."""
+        return number - self.symbols.floordiv(number, t.term(SLICES)) * SLICES
 
+    def stage(self, number: Term, scope: PlaceScope) -> None:
+        """A thread's chunks of a slice, of the lines of rows, behind them of columns."""
+        inner = scope.inner(t.below(number, self.slices))
+        lines = self.side * CHUNKS
+        first = self.slot(number) * (2 * lines)
+        for kind, base in zip(self.kinds, (0, lines), strict=True):
+            word = self.symbols.within("word", 0, WORDS - 1, "")
+            at = (first + base + self.chunk(kind)) * WORDS + word
+            self.touch(at, inner, f"a slice by {kind}", written=True)
 
-def take(
-    walk: ThreadWalk,
-    taking: i.Lambda,
-    whole: Structure,
-    place: Structure,
-    total: Total,
-    scope: PlaceScope,
-) -> None:
-    """What becomes of a total, by the functions of its column and of its row."""
-    rows, columns, _ = _sizes()
-    row, column = place["row"] * rows + total[0], place["column"] * columns + total[1]
-    scope = scope.inner(*total[2], t.below(row, whole["rows"]), t.below(column, whole["columns"]))
-    walk.composed.append((row, OffsetPart(place["row"], total[0], t.term(rows)), scope.path))
-    walk.composed.append(
-        (column, OffsetPart(place["column"], total[1], t.term(columns)), scope.path)
-    )
-    for value, function in zip((column, row), _functions(taking), strict=True):
-        for each in function.parameters:
-            walk.reader.agreement.types[each.name] = each.type
-        scope.names[function.parameters[0].name] = value
-        scope = walk.block(tuple(e for e in function.body if not isinstance(e, i.Return)), scope)
+    def chunk(self, kind: str) -> Term:
+        """A chunk of those that a thread stages of the lines of a side."""
+        lane, count = self.walk.lane, self.side * CHUNKS // self.threads
+        number = self.symbols.within("number", 0, count - 1, "")
+        if kind == "rows_of":  # one chunk of every so many-th line
+            return lane + number * self.threads
+        column, line = self.split(lane, self.side)  # neighbouring chunks of one line
+        return line * CHUNKS + column * count + number
+
+    # -------------------------------------------------------- totals
+
+    def hand_over(self, scope: PlaceScope) -> None:
+        """Rows of both rows of warps pass through memory, so many at once."""
+        half, part = PASS // 2, self.side // 2  # of a warp: rows in a pass, all rows
+        for first in range(0, part, half):
+            row, column = self.of_warp(half)
+            at, splits = self.total(row, column)
+            self.touch(at, scope, "totals", splits, written=True)
+            self.walk.wait(scope, "contract")
+            own, across = self.split(self.walk.lane, self.side)
+            count = self.threads // self.side
+            number = self.symbols.within("round", 0, PASS // count - 1, "")
+            at, splits = self.total(own + number * count, across)
+            self.touch(at, scope, "totals", splits, written=False)
+            high, low = self.split(own + number * count, half)
+            self.take((high * part + first + low, across, ()), scope)
+            self.walk.wait(scope, "contract")
+
+    def of_warp(self, rows: int) -> tuple[Term, Term]:
+        """A total of those that a thread holds: warps stand in two rows of four, and have so many
+        rows in a pass."""
+        warp, own = self.split(self.walk.lane, WARP)
+        across, down = self.split(warp, 2)
+        group, quad = self.split(own, 4)
+        eighth = self.symbols.within("eighth", 0, rows // 8 - 1, "")
+        pair = self.symbols.within("pair", 0, self.side // 4 // 8 - 1, "")
+        odd = self.symbols.within("odd", 0, 1, "")
+        row = down * rows + group + eighth * 8
+        return row, across * (self.side // 4) + quad * 2 + pair * 8 + odd
+
+    def total(self, row: Term, column: Term) -> tuple[Term, tuple[OffsetPart, ...]]:
+        """Where a total of a pass lies."""
+        extent = self.side + 8
+        return row * extent + column, (OffsetPart(row, column, t.term(extent)),)
+
+    def totals_alone(self, scope: PlaceScope) -> None:
+        """The totals that a thread makes from the elements as they are."""
+        walk, side = self.walk, self.side
+        at, number = (self.symbols.within(name, 0, None, "") for name in ("total", "round"))
+        walk.divided.append(Divided(at, t.ZERO, walk.lane, walk.lanes, scope.path))
+        row, column = self.split(at, side)
+        tests = t.equal(at, walk.lane + number * walk.lanes), t.below(at, side * side)
+        self.take((row, column, tests), scope)
+
+    def take(self, total: Total, scope: PlaceScope) -> None:
+        """What becomes of a total, by the functions of its column and of its row."""
+        walk, whole, place, side = self.walk, self.whole, self.place, self.side
+        row, column = place["row"] * side + total[0], place["column"] * side + total[1]
+        within = t.below(row, whole["rows"]), t.below(column, whole["columns"])
+        scope = scope.inner(*total[2], *within)
+        for value, name, index in ((row, "row", total[0]), (column, "column", total[1])):
+            walk.composed.append((value, OffsetPart(place[name], index, t.term(side)), scope.path))
+        for value, function in zip((column, row), _functions(self.taking), strict=True):
+            for each in function.parameters:
+                walk.reader.agreement.types[each.name] = each.type
+            scope.names[function.parameters[0].name] = value
+            body = tuple(e for e in function.body if not isinstance(e, i.Return))
+            scope = walk.block(body, scope)
 
 
 def _functions(taking: i.Lambda) -> Iterator[i.Lambda]:

@@ -3,8 +3,10 @@
    For each of several batches, total(row, column) is the sum over k < depth of
    a(row, k) * b(column, k), modulo 2^32. A block makes a tile of totals. It walks over k in slices:
    while the warps multiply one, the next ones are on their way into shared memory, a line of
-   CVMGEN_SLICE bytes for each row and each column of the tile. Bytes beyond the rows, the columns
-   or the depth are 0, which adds nothing. Blocks have CVMGEN_TILE_THREADS threads.
+   CVMGEN_SLICE bytes for each row and each column of the tile. Bytes beyond the depth are 0, which
+   adds nothing; totals beyond the rows or the columns are nobody's. Tiles are squares: large ones,
+   or small ones where those would leave multiprocessors idle or be mostly empty; the extents say
+   which.
 
    Factors of int32 come here where they are declared to fit int8. Whether they do is seen while
    they are staged: a tile with an element that does not makes its totals anew, from the elements
@@ -16,22 +18,22 @@
 enum {
     CVMGEN_TILE_THREADS = 256,
     CVMGEN_TILE_RESIDENT = 2, /* blocks that a multiprocessor holds at least */
-    CVMGEN_TILE_ROWS = 64,
-    CVMGEN_TILE_COLUMNS = 128,
+    CVMGEN_LARGE_SIDE = 128, /* rows, and columns, of a large tile */
+    CVMGEN_SMALL_SIDE = 64,
+    CVMGEN_TILE_FILL = 128, /* large tiles that leave no multiprocessor idle */
     CVMGEN_SLICE = 64, /* bytes of a line, in chunks of 16 */
     CVMGEN_SLICES = 3, /* in shared memory at once */
-    CVMGEN_SLICE_BYTES = (CVMGEN_TILE_ROWS + CVMGEN_TILE_COLUMNS) * CVMGEN_SLICE,
-    CVMGEN_TILE_BYTES = CVMGEN_SLICES * CVMGEN_SLICE_BYTES,
-    /* Warps stand in two rows of four and own a part of the tile each. */
-    CVMGEN_WARP_ROWS = CVMGEN_TILE_ROWS / 2,
-    CVMGEN_WARP_COLUMNS = CVMGEN_TILE_COLUMNS / 4,
+    CVMGEN_TILE_BYTES = CVMGEN_SLICES * 2 * CVMGEN_LARGE_SIDE * CVMGEN_SLICE,
+    CVMGEN_PASS_ROWS = 64, /* that pass through shared memory at once when totals are done */
     /* Tiles make about so many products in the time in which threads that each make a total make
        one, by their instructions for a product. */
     CVMGEN_TILE_SPEED = 96
 };
-/* Whether all contractions are made by tiles, even those of which tiles would be mostly empty. */
+/* Whether all contractions are made by tiles, even those of which tiles would be mostly empty; and
+   by large ones. */
 #ifndef CVMGEN_ALWAYS_TILES
 #define CVMGEN_ALWAYS_TILES false
+#define CVMGEN_ALWAYS_LARGE false
 #endif
 /* The greatest depth for which totals keep within int32, whatever the bytes are. */
 enum { CVMGEN_EXACT_DEPTH = INT32_MAX / (128 * 128) };
@@ -45,21 +47,45 @@ enum { CVMGEN_EXACT_DEPTH = INT32_MAX / (128 * 128) };
 #define CVMGEN_TENSOR_CORES false
 #endif
 
-/* sums += a * b for 16 rows and 8 columns over 32 bytes, by a warp. Of lane 4*g + q, a[0] and a[1]
-   are bytes 4*q... of the rows g and g + 8, a[2] and a[3] those 16 bytes further on; b[0] and b[1]
-   the same of the column g; sums are at the rows g, g, g + 8, g + 8 and the columns 2*q, 2*q + 1,
-   2*q, 2*q + 1. */
-static inline __device__ void cvmgen_mma(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                         const uint32_t (&b)[2]) {
+/* Four matrices of 8 lines of 16 bytes from shared memory, by a warp: lane 8*m + i says where line
+   i of matrix m is. Lane 4*g + q gets bytes 4*q... of line g of each. */
+static inline __device__ uint4 cvmgen_matrices(const int8_t *line) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const uint32_t place = (uint32_t)__cvta_generic_to_shared(line);
+    uint4 found;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 { %0, %1, %2, %3 }, [%4];"
+                 : "=r"(found.x), "=r"(found.y), "=r"(found.z), "=r"(found.w)
+                 : "r"(place)
+                 : "memory");
+    return found;
+#else
+    const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;
+    const uint4 own = *(const uint4 *)line;
+    const uint64_t halves[2] = {own.x | (uint64_t)own.y << 32, own.z | (uint64_t)own.w << 32};
+    uint32_t found[4];
+    for (uint32_t matrix = 0; matrix < 4; ++matrix) {
+        const uint64_t low = __shfl_sync(all, halves[0], 8 * matrix + lane / 4);
+        const uint64_t high = __shfl_sync(all, halves[1], 8 * matrix + lane / 4);
+        found[matrix] = (uint32_t)((lane % 4 < 2 ? low : high) >> 32 * (lane % 2));
+    }
+    return make_uint4(found[0], found[1], found[2], found[3]);
+#endif
+}
+
+/* sums += a * b for 16 rows and 8 columns over 32 bytes, by a warp. Of lane 4*g + q, a.x and a.y
+   are bytes 4*q... of the rows g and g + 8, a.z and a.w those 16 bytes further on; b.x and b.y the
+   same of the column g; sums are at the rows g, g, g + 8, g + 8 and the columns 2*q, 2*q + 1, 2*q,
+   2*q + 1. */
+static inline __device__ void cvmgen_mma(int32_t (&sums)[4], const uint4 &a, const uint2 &b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
                  "{ %0, %1, %2, %3 }, { %4, %5, %6, %7 }, { %8, %9 }, { %0, %1, %2, %3 };"
                  : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 #else
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;
-    const uint64_t rows[2] = {a[0] | (uint64_t)a[2] << 32, a[1] | (uint64_t)a[3] << 32};
-    const uint64_t column = b[0] | (uint64_t)b[1] << 32;
+    const uint64_t rows[2] = {a.x | (uint64_t)a.z << 32, a.y | (uint64_t)a.w << 32};
+    const uint64_t column = b.x | (uint64_t)b.y << 32;
     for (uint32_t q = 0; q < 4; ++q) {
         uint64_t left[2], right[2];
         for (uint32_t i = 0; i < 2; ++i) {
@@ -103,8 +129,8 @@ template <int N> static inline __device__ void cvmgen_copies_wait() {
 
 /* Where a chunk of a line lies among the lines of a side. Neighboring lines have their chunks in
    another order, so that eight threads which write or read a chunk of eight lines meet no bank
-   twice. */
-static inline __device__ int32_t cvmgen_chunk(int32_t line, int32_t chunk) {
+   twice; it is the same eight lines further on. */
+static inline __device__ uint32_t cvmgen_chunk(uint32_t line, uint32_t chunk) {
     return line * CVMGEN_SLICE + 16 * (chunk ^ (line / 2 % 4));
 }
 
@@ -114,17 +140,19 @@ static inline __device__ uint32_t cvmgen_byte(Element element, uint32_t &beyond)
     beyond |= (uint32_t)(element ^ (int8_t)element);
     return (uint8_t)element;
 }
-/* 16 elements as bytes, asked for in order. */
+/* 4 elements, or 16, as bytes, asked for in order. */
+template <typename ElementAt>
+static inline __device__ uint32_t cvmgen_word(uint32_t &beyond, ElementAt element_at) {
+    uint32_t word = 0;
+    CVMGEN_UNROLL
+    for (int32_t at = 0; at < 4; ++at) word |= cvmgen_byte(element_at(at), beyond) << 8 * at;
+    return word;
+}
 template <typename ElementAt>
 static inline __device__ uint4 cvmgen_bytes(uint32_t &beyond, ElementAt element_at) {
     uint32_t words[4];
     CVMGEN_UNROLL
-    for (int32_t word = 0; word < 4; ++word) {
-        words[word] = 0;
-        CVMGEN_UNROLL
-        for (int32_t byte = 0; byte < 4; ++byte)
-            words[word] |= cvmgen_byte(element_at(4 * word + byte), beyond) << 8 * byte;
-    }
+    for (int32_t word = 0; word < 4; ++word) words[word] = cvmgen_word(beyond, element_at);
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
@@ -154,36 +182,47 @@ template <typename Element, typename Start> struct cvmgen_row_factor {
 
     __device__ Element operator()(int32_t line, int32_t k) const { return data[start(line) + k]; }
 
-    /* What a thread stages: one chunk of every 64th line. */
+    /* What a thread stages: one chunk of every 64th line. What stands in place of lines beyond the
+       last one counts for nothing: that line again. */
     template <int LINES> struct stager {
         enum { STEP = CVMGEN_TILE_THREADS / 4, COUNT = LINES / STEP };
-        const Element *rows[COUNT]; /* NULL beyond the last line */
+        const Element *data;
+        int32_t from[COUNT];
         int32_t depth;
+        int32_t whole; /* slices of which these chunks are aligned and end in front of the depth */
 
         __device__ stager(const cvmgen_row_factor &factor, int32_t first, int32_t end,
                           int32_t depth)
-            : depth(depth) {
+            : data(factor.data), depth(depth) {
+            const int32_t line = first + (int32_t)threadIdx.x / 4;
+            bool aligned = true;
             CVMGEN_UNROLL
             for (int32_t i = 0; i < COUNT; ++i) {
-                const int32_t line = first + (int32_t)threadIdx.x / 4 + i * STEP;
-                rows[i] = line < end ? factor.data + factor.start(line) : NULL;
+                const int32_t own = line + i * STEP < end ? line + i * STEP : end - 1;
+                from[i] = (int32_t)factor.start(own) + k();
+                aligned = aligned && (uint64_t)(data + from[i]) % 16 == 0;
             }
+            whole = aligned ? (depth - k() + CVMGEN_SLICE - 16) / CVMGEN_SLICE : 0;
         }
         __device__ void operator()(int8_t *lines, int32_t slice, uint32_t &beyond) const {
-            const int32_t chunk = threadIdx.x % 4, begin = slice * CVMGEN_SLICE + chunk * 16;
+            const int32_t begin = slice * CVMGEN_SLICE, left = depth - begin - k();
             CVMGEN_UNROLL
             for (int32_t i = 0; i < COUNT; ++i) {
-                const Element *from = rows[i];
-                int8_t *to = lines + cvmgen_chunk((int32_t)threadIdx.x / 4 + i * STEP, chunk);
-                if (from != NULL && begin + 16 <= depth && (uint64_t)(from + begin) % 16 == 0)
-                    cvmgen_stage_16(to, from + begin, beyond);
+                int8_t *const to = lines + cvmgen_chunk(threadIdx.x / 4, threadIdx.x % 4) +
+                                   i * STEP * CVMGEN_SLICE;
+                if (slice < whole)
+                    cvmgen_stage_16(to, data + (from[i] + begin), beyond);
                 else
-                    *(uint4 *)to = cvmgen_bytes(beyond, [=](int32_t at) {
-                        const bool there = from != NULL && begin + at < depth;
-                        return there ? from[begin + at] : (Element)0;
-                    });
+                    for (int32_t word = 0; word < 16; word += 4)
+                        *(uint32_t *)(to + word) = cvmgen_word(beyond, [=](int32_t at) {
+                            return word + at < left ? data[from[i] + begin + word + at] : (Element)0;
+                        });
             }
         }
+
+      private:
+        /* Where its chunks lie in a slice. */
+        static __device__ int32_t k() { return (int32_t)threadIdx.x % 4 * 16; }
     };
 };
 template <typename Element, typename Start>
@@ -243,7 +282,7 @@ template <typename Runs, typename Start> struct cvmgen_run_factor {
     template <int LINES> struct stager {
         enum { STEP = CVMGEN_TILE_THREADS / 4, COUNT = LINES / STEP };
         Runs runs;
-        const int8_t *rows[COUNT]; /* NULL beyond the last line */
+        const int8_t *rows[COUNT];
         int32_t depth;
 
         __device__ stager(const cvmgen_run_factor &factor, int32_t first, int32_t end,
@@ -252,7 +291,7 @@ template <typename Runs, typename Start> struct cvmgen_run_factor {
             CVMGEN_UNROLL
             for (int32_t i = 0; i < COUNT; ++i) {
                 const int32_t line = first + (int32_t)threadIdx.x / 4 + i * STEP;
-                rows[i] = line < end ? runs.data + factor.start(line) : NULL;
+                rows[i] = runs.data + factor.start(line < end ? line : end - 1);
             }
         }
         __device__ void operator()(int8_t *lines, int32_t slice, uint32_t &) const {
@@ -262,7 +301,7 @@ template <typename Runs, typename Start> struct cvmgen_run_factor {
             for (int32_t i = 0; i < COUNT; ++i) {
                 const int8_t *from = rows[i] + place;
                 int8_t *to = lines + cvmgen_chunk((int32_t)threadIdx.x / 4 + i * STEP, chunk);
-                if (rows[i] == NULL || begin >= depth)
+                if (begin >= depth)
                     *(uint4 *)to = make_uint4(0, 0, 0, 0);
                 else if ((uint64_t)from % 16 == 0)
                     cvmgen_copy_16(to, from);
@@ -358,42 +397,48 @@ static inline __device__ auto cvmgen_elements_of(const cvmgen_place<LOOPS> &box,
 
 /* ---------------------------------------------------------------- multiplying */
 
-/* What a thread holds of its warp's part of a tile: for each 16 rows and 8 columns what cvmgen_mma
-   gives it. */
-struct cvmgen_sums {
-    int32_t at[CVMGEN_WARP_ROWS / 16][CVMGEN_WARP_COLUMNS / 8][4];
+/* What a thread holds of a tile: for each 16 rows and 8 columns of its warp's part what cvmgen_mma
+   gives it. Warps stand in two rows of four. */
+template <int SIDE> struct cvmgen_sums {
+    enum { ROWS = SIDE / 2, COLUMNS = SIDE / 4 }; /* of a warp's part */
+    int32_t at[ROWS / 16][COLUMNS / 8][4];
+
+    /* The first row and column of the warp's part. */
+    static __device__ uint32_t first_row() { return threadIdx.x / 32 % 2 * ROWS; }
+    static __device__ uint32_t first_column() { return threadIdx.x / 64 * COLUMNS; }
 };
 
-/* The first row and column of what a thread holds. */
-static inline __device__ int32_t cvmgen_first_row() {
-    return (int32_t)threadIdx.x / 32 % 2 * CVMGEN_WARP_ROWS + (int32_t)threadIdx.x % 32 / 4;
+/* Where a lane finds its line of the matrices that it multiplies first, among the rows of a slice
+   and among its columns: rows 0 to 15 by 32 bytes, columns 0 to 7 and then 8 to 15 by as many. */
+template <int SIDE> static inline __device__ uint32_t cvmgen_lane_row() {
+    const uint32_t lane = threadIdx.x % 32;
+    return cvmgen_chunk(cvmgen_sums<SIDE>::first_row() + lane % 16, lane / 16);
 }
-static inline __device__ int32_t cvmgen_first_column() {
-    return (int32_t)threadIdx.x / 64 * CVMGEN_WARP_COLUMNS + (int32_t)threadIdx.x % 4 * 2;
+template <int SIDE> static inline __device__ uint32_t cvmgen_lane_column() {
+    const uint32_t lane = threadIdx.x % 32;
+    return cvmgen_chunk(cvmgen_sums<SIDE>::first_column() + lane / 16 * 8 + lane % 8, lane / 8 % 2);
 }
 
-static inline __device__ void cvmgen_multiply_mma(cvmgen_sums &sums, const int8_t *rows,
+/* Add the products of a slice, of which the lines of rows and of columns lie in shared memory. */
+template <int SIDE>
+static inline __device__ void cvmgen_multiply_mma(cvmgen_sums<SIDE> &sums, const int8_t *rows,
                                                   const int8_t *columns) {
-    enum { ROWS = CVMGEN_WARP_ROWS / 16, COLUMNS = CVMGEN_WARP_COLUMNS / 8 };
-    const int32_t q = threadIdx.x % 4, row = cvmgen_first_row();
-    const int32_t column = (int32_t)threadIdx.x / 64 * CVMGEN_WARP_COLUMNS +
-                           (int32_t)threadIdx.x % 32 / 4;
+    enum { ROWS = cvmgen_sums<SIDE>::ROWS / 16, COLUMNS = cvmgen_sums<SIDE>::COLUMNS / 8 };
+    const uint32_t lane_row = cvmgen_lane_row<SIDE>(), lane_column = cvmgen_lane_column<SIDE>();
     __syncwarp(); /* staging may part the lanes of a warp; what follows takes them together */
     CVMGEN_UNROLL
-    for (int32_t chunk = 0; chunk < CVMGEN_SLICE / 16; chunk += 2) {
-        uint32_t a[ROWS][4], b[COLUMNS][2];
+    for (uint32_t k = 0; k < CVMGEN_SLICE; k += 32) {
+        uint4 a[ROWS];
+        uint2 b[COLUMNS];
         CVMGEN_UNROLL
         for (int32_t i = 0; i < ROWS; ++i)
-            CVMGEN_UNROLL
-            for (int32_t part = 0; part < 4; ++part)
-                a[i][part] = ((const uint32_t *)(rows + cvmgen_chunk(row + 16 * i + part % 2 * 8,
-                                                                     chunk + part / 2)))[q];
+            a[i] = cvmgen_matrices(rows + (lane_row ^ k) + 16 * i * CVMGEN_SLICE);
         CVMGEN_UNROLL
-        for (int32_t j = 0; j < COLUMNS; ++j)
-            CVMGEN_UNROLL
-            for (int32_t part = 0; part < 2; ++part)
-                b[j][part] = ((const uint32_t *)(columns + cvmgen_chunk(column + 8 * j,
-                                                                        chunk + part)))[q];
+        for (int32_t j = 0; j < COLUMNS; j += 2) {
+            const uint4 two = cvmgen_matrices(columns + (lane_column ^ k) + 8 * j * CVMGEN_SLICE);
+            b[j] = make_uint2(two.x, two.y);
+            b[j + 1] = make_uint2(two.z, two.w);
+        }
         CVMGEN_UNROLL
         for (int32_t i = 0; i < ROWS; ++i)
             CVMGEN_UNROLL
@@ -407,18 +452,20 @@ static inline __device__ int32_t cvmgen_dp16a(const uint4 &a, const uint4 &b, in
     sum = __dp4a((int32_t)a.z, (int32_t)b.z, sum);
     return __dp4a((int32_t)a.w, (int32_t)b.w, sum);
 }
-static inline __device__ void cvmgen_multiply_dp4a(cvmgen_sums &sums, const int8_t *rows,
+template <int SIDE>
+static inline __device__ void cvmgen_multiply_dp4a(cvmgen_sums<SIDE> &sums, const int8_t *rows,
                                                    const int8_t *columns) {
-    enum { ROWS = CVMGEN_WARP_ROWS / 8, COLUMNS = CVMGEN_WARP_COLUMNS / 4 };
-    const int32_t row = cvmgen_first_row(), column = cvmgen_first_column();
-    for (int32_t chunk = 0; chunk < CVMGEN_SLICE / 16; ++chunk) {
+    enum { ROWS = cvmgen_sums<SIDE>::ROWS / 8, COLUMNS = cvmgen_sums<SIDE>::COLUMNS / 4 };
+    const uint32_t row = sums.first_row() + threadIdx.x % 32 / 4;
+    const uint32_t column = sums.first_column() + threadIdx.x % 4 * 2;
+    for (uint32_t chunk = 0; chunk < CVMGEN_SLICE / 16; ++chunk) {
         uint4 a[ROWS];
         CVMGEN_UNROLL
         for (int32_t i = 0; i < ROWS; ++i)
             a[i] = *(const uint4 *)(rows + cvmgen_chunk(row + 8 * i, chunk));
         CVMGEN_UNROLL
         for (int32_t j = 0; j < COLUMNS; ++j) {
-            const int32_t line = column + j / 2 * 8 + j % 2;
+            const uint32_t line = column + j / 2 * 8 + j % 2;
             const uint4 b = *(const uint4 *)(columns + cvmgen_chunk(line, chunk));
             CVMGEN_UNROLL
             for (int32_t i = 0; i < ROWS; ++i) {
@@ -435,11 +482,20 @@ static inline __device__ void cvmgen_multiply_dp4a(cvmgen_sums &sums, const int8
 struct cvmgen_contraction {
     int32_t batches, rows, columns, depth;
 
-    __device__ int64_t tiles() const { return (int64_t)batches * down() * across(); }
-    __device__ int32_t down() const { return (rows + CVMGEN_TILE_ROWS - 1) / CVMGEN_TILE_ROWS; }
-    __device__ int32_t across() const {
-        return (columns + CVMGEN_TILE_COLUMNS - 1) / CVMGEN_TILE_COLUMNS;
+    __host__ __device__ int64_t down(int32_t side) const { return (rows + side - 1) / side; }
+    __host__ __device__ int64_t across(int32_t side) const { return (columns + side - 1) / side; }
+    __host__ __device__ int64_t squares(int32_t side) const {
+        return batches * down(side) * across(side);
     }
+    /* Of its tiles: a large one costs a third less than the small ones in it, if all count. */
+    __host__ __device__ int32_t side() const {
+        const int64_t large = squares(CVMGEN_LARGE_SIDE), small = squares(CVMGEN_SMALL_SIDE);
+        const int64_t inside = CVMGEN_LARGE_SIDE / CVMGEN_SMALL_SIDE;
+        const bool full = 2 * inside * inside * large <= 3 * small;
+        return (full && large >= CVMGEN_TILE_FILL) || CVMGEN_ALWAYS_LARGE ? CVMGEN_LARGE_SIDE
+                                                                          : CVMGEN_SMALL_SIDE;
+    }
+    __host__ __device__ int64_t tiles() const { return squares(side()); }
 };
 
 /* A tile: its batch, first row and first column. */
@@ -447,26 +503,119 @@ struct cvmgen_tile {
     int32_t batch, row, column;
 
     /* Blocks that run at one time share columns, of which most contractions have more. */
-    __device__ cvmgen_tile(const cvmgen_contraction &whole, int64_t at)
-        : batch((int32_t)(at / whole.down() / whole.across())),
-          row((int32_t)(at % whole.down()) * CVMGEN_TILE_ROWS),
-          column((int32_t)(at / whole.down() % whole.across()) * CVMGEN_TILE_COLUMNS) {}
+    __device__ cvmgen_tile(const cvmgen_contraction &whole, int64_t at) {
+        const int32_t side = whole.side();
+        const int64_t down = whole.down(side), across = whole.across(side);
+        batch = (int32_t)(at / down / across);
+        row = (int32_t)(at % down) * side;
+        column = (int32_t)(at / down % across) * side;
+    }
 };
 
 /* The totals of a tile, from the elements as they are. */
-template <typename Total, typename A, typename B, typename ColumnOf>
+template <typename Total, int SIDE, typename A, typename B, typename ColumnOf>
 static inline __device__ void cvmgen_contract_wide(const cvmgen_contraction &whole,
                                                    const cvmgen_tile &tile, const A &a, const B &b,
                                                    const ColumnOf &column_of) {
-    enum { TOTALS = CVMGEN_TILE_ROWS * CVMGEN_TILE_COLUMNS };
-    for (int32_t at = (int32_t)threadIdx.x; at < TOTALS; at += CVMGEN_TILE_THREADS) {
-        const int32_t row = tile.row + at / CVMGEN_TILE_COLUMNS;
-        const int32_t column = tile.column + at % CVMGEN_TILE_COLUMNS;
+    for (int32_t at = (int32_t)threadIdx.x; at < SIDE * SIDE; at += CVMGEN_TILE_THREADS) {
+        const int32_t row = tile.row + at / SIDE, column = tile.column + at % SIDE;
         if (row >= whole.rows || column >= whole.columns) continue;
         Total total = 0;
         for (int32_t k = 0; k < whole.depth; ++k) total += (Total)a(row, k) * (Total)b(column, k);
         column_of(column)(row, total);
     }
+}
+
+/* Where a total of a pass lies in shared memory, in numbers of int32. Neighboring rows begin 8
+   banks apart, so that no two pairs which half a warp writes meet in a bank. */
+template <int SIDE> static inline __device__ uint32_t cvmgen_total(uint32_t row, uint32_t column) {
+    return row * (SIDE + 8) + column;
+}
+/* Where a thread writes the first pair of what it holds. */
+template <int SIDE> static inline __device__ uint32_t cvmgen_first_total() {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return cvmgen_total<SIDE>(warp % 2 * (CVMGEN_PASS_ROWS / 2) + lane / 4,
+                              cvmgen_sums<SIDE>::first_column() + lane % 4 * 2);
+}
+
+/* Hand the totals of a tile over. They pass through shared memory, so that the threads of a warp
+   have neighboring columns of one row: what these store fills whole sectors. */
+template <typename Total, int SIDE, typename ColumnOf>
+static inline __device__ void cvmgen_hand_over(const cvmgen_sums<SIDE> &sums, int32_t *memory,
+                                               const cvmgen_contraction &whole,
+                                               const cvmgen_tile &tile,
+                                               const ColumnOf &column_of) {
+    typedef cvmgen_sums<SIDE> part;
+    enum { ROWS = CVMGEN_PASS_ROWS / 2 }; /* of a warp's part in a pass */
+    int32_t *const own = memory + cvmgen_first_total<SIDE>();
+    const int32_t across = (int32_t)threadIdx.x % SIDE, column = tile.column + across;
+    const auto take = column_of(column < whole.columns ? column : tile.column);
+    CVMGEN_UNROLL
+    for (int32_t first = 0; first < part::ROWS; first += ROWS) {
+        CVMGEN_UNROLL
+        for (int32_t i = 0; i < ROWS / 8; ++i)
+            CVMGEN_UNROLL
+            for (int32_t j = 0; j < part::COLUMNS / 8; ++j) {
+                const int32_t(&two)[4] = sums.at[first / 16 + i / 2][j];
+                *(int2 *)(own + cvmgen_total<SIDE>(8 * i, 8 * j)) =
+                    make_int2(two[i % 2 * 2], two[i % 2 * 2 + 1]);
+            }
+        __syncthreads();
+        CVMGEN_OVERLAP
+        for (int32_t at = (int32_t)threadIdx.x / SIDE; at < CVMGEN_PASS_ROWS;
+             at += CVMGEN_TILE_THREADS / SIDE) {
+            const int32_t row = tile.row + at / ROWS * part::ROWS + first + at % ROWS;
+            if (row < whole.rows && column < whole.columns)
+                take(row, (Total)memory[cvmgen_total<SIDE>(at, across)]);
+        }
+        __syncthreads(); /* the next pass, or the next tile, takes the memory */
+    }
+}
+
+/* The totals of a tile of a known side. */
+template <typename Total, int SIDE, typename A, typename B, typename ColumnOf>
+static inline __device__ void cvmgen_contract_square(unsigned char *memory,
+                                                     const cvmgen_contraction &whole,
+                                                     const cvmgen_tile &tile, const A &a,
+                                                     const B &b, const ColumnOf &column_of) {
+    enum { AHEAD = CVMGEN_SLICES - 1, SLICE_BYTES = 2 * SIDE * CVMGEN_SLICE };
+    const typename A::template stager<SIDE> stage_a(a, tile.row, whole.rows, whole.depth);
+    const typename B::template stager<SIDE> stage_b(b, tile.column, whole.columns, whole.depth);
+    const int32_t slices = (whole.depth + CVMGEN_SLICE - 1) / CVMGEN_SLICE;
+    uint32_t beyond = 0;
+    int8_t *begun = (int8_t *)memory, *ready = begun; /* the next slice to stage, to multiply */
+    const auto after = [=](int8_t *slice) {
+        slice += SLICE_BYTES;
+        return slice == (int8_t *)memory + CVMGEN_SLICES * SLICE_BYTES ? (int8_t *)memory : slice;
+    };
+    const auto stage = [&](int32_t slice) {
+        if (slice < slices) {
+            stage_a(begun, slice, beyond);
+            stage_b(begun + SIDE * CVMGEN_SLICE, slice, beyond);
+        }
+        begun = after(begun);
+        cvmgen_copies_commit(); /* a group for each slice, if an empty one */
+    };
+    for (int32_t slice = 0; slice < AHEAD; ++slice) stage(slice);
+    cvmgen_sums<SIDE> sums = {};
+    for (int32_t slice = 0; slice < slices; ++slice) {
+        cvmgen_copies_wait<AHEAD - 1>();
+        __syncthreads(); /* all have this slice, and are done with the one before */
+        stage(slice + AHEAD);
+        if (CVMGEN_TENSOR_CORES)
+            cvmgen_multiply_mma(sums, ready, ready + SIDE * CVMGEN_SLICE);
+        else
+            cvmgen_multiply_dp4a(sums, ready, ready + SIDE * CVMGEN_SLICE);
+        ready = after(ready);
+    }
+    /* In either case a barrier: what follows takes the memory. */
+    if (A::NARROWED || B::NARROWED) {
+        if (__syncthreads_or(beyond != 0))
+            return cvmgen_contract_wide<Total, SIDE>(whole, tile, a, b, column_of);
+    } else {
+        __syncthreads();
+    }
+    cvmgen_hand_over<Total>(sums, (int32_t *)memory, whole, tile, column_of);
 }
 
 /* The totals of a tile, from the factors `a` of rows and `b` of columns. `memory` are
@@ -476,54 +625,10 @@ static inline __device__ void cvmgen_contract(unsigned char *memory,
                                               const cvmgen_contraction &whole,
                                               const cvmgen_tile &tile, const A &a, const B &b,
                                               const ColumnOf &column_of) {
-    enum { AHEAD = CVMGEN_SLICES - 1 };
-    const typename A::template stager<CVMGEN_TILE_ROWS> stage_a(a, tile.row, whole.rows,
-                                                                whole.depth);
-    const typename B::template stager<CVMGEN_TILE_COLUMNS> stage_b(b, tile.column, whole.columns,
-                                                                   whole.depth);
-    const int32_t slices = (whole.depth + CVMGEN_SLICE - 1) / CVMGEN_SLICE;
-    uint32_t beyond = 0;
-    const auto stage = [&](int32_t slice) {
-        int8_t *lines = (int8_t *)memory + slice % CVMGEN_SLICES * CVMGEN_SLICE_BYTES;
-        if (slice < slices) {
-            stage_a(lines, slice, beyond);
-            stage_b(lines + CVMGEN_TILE_ROWS * CVMGEN_SLICE, slice, beyond);
-        }
-        cvmgen_copies_commit(); /* a group for each slice, if an empty one */
-    };
-    cvmgen_sums sums = {};
-    for (int32_t slice = -AHEAD; slice < slices; ++slice) {
-        if (slice >= 0) {
-            cvmgen_copies_wait<AHEAD - 1>();
-            __syncthreads(); /* all have this slice, and are done with the one before */
-        }
-        stage(slice + AHEAD);
-        if (slice < 0) continue;
-        const int8_t *rows = (const int8_t *)memory + slice % CVMGEN_SLICES * CVMGEN_SLICE_BYTES;
-        const int8_t *columns = rows + CVMGEN_TILE_ROWS * CVMGEN_SLICE;
-        if (CVMGEN_TENSOR_CORES)
-            cvmgen_multiply_mma(sums, rows, columns);
-        else
-            cvmgen_multiply_dp4a(sums, rows, columns);
-    }
-    /* In either case a barrier: the next tile takes the memory. */
-    if (A::NARROWED || B::NARROWED) {
-        if (__syncthreads_or(beyond != 0))
-            return cvmgen_contract_wide<Total>(whole, tile, a, b, column_of);
-    } else {
-        __syncthreads();
-    }
-    CVMGEN_UNROLL
-    for (int32_t j = 0; j < CVMGEN_WARP_COLUMNS / 4; ++j) {
-        const int32_t column = tile.column + cvmgen_first_column() + j / 2 * 8 + j % 2;
-        if (column >= whole.columns) continue;
-        const auto take = column_of(column);
-        CVMGEN_UNROLL
-        for (int32_t i = 0; i < CVMGEN_WARP_ROWS / 8; ++i) {
-            const int32_t row = tile.row + cvmgen_first_row() + 8 * i;
-            if (row < whole.rows) take(row, (Total)sums.at[i / 2][j / 2][i % 2 * 2 + j % 2]);
-        }
-    }
+    if (whole.side() == CVMGEN_LARGE_SIDE)
+        cvmgen_contract_square<Total, CVMGEN_LARGE_SIDE>(memory, whole, tile, a, b, column_of);
+    else
+        cvmgen_contract_square<Total, CVMGEN_SMALL_SIDE>(memory, whole, tile, a, b, column_of);
 }
 
 #ifndef __CUDACC_RTC__
@@ -534,17 +639,17 @@ static inline __device__ void cvmgen_contract(unsigned char *memory,
    numbers, of which no product overflows. */
 static inline int64_t cvmgen_worthwhile_tiles(int64_t batches, int64_t rows, int64_t columns,
                                               int64_t depth, std::initializer_list<double> most) {
-    if (batches < 1 || rows < 1 || columns < 1 || depth < 1) return 0;
+    const int64_t far = INT32_MAX - 65536; /* the last tiles reach beyond the ends */
+    for (const int64_t each : {batches, rows, columns, depth})
+        if (each < 1 || each > far) return 0;
     for (const double each : most)
-        if (!(each < INT32_MAX - 65536)) return 0; /* the last tiles reach beyond the ends */
-    const int64_t down = (rows + CVMGEN_TILE_ROWS - 1) / CVMGEN_TILE_ROWS;
-    const int64_t across = (columns + CVMGEN_TILE_COLUMNS - 1) / CVMGEN_TILE_COLUMNS;
-    const int64_t slices = (depth + CVMGEN_SLICE - 1) / CVMGEN_SLICE;
-    const double useful = (double)rows * columns * depth;
-    const double done = (double)(down * CVMGEN_TILE_ROWS) * (across * CVMGEN_TILE_COLUMNS) *
-                        (slices * CVMGEN_SLICE);
-    const bool worthwhile = done <= CVMGEN_TILE_SPEED * useful || CVMGEN_ALWAYS_TILES;
-    return worthwhile ? batches * down * across : 0;
+        if (!(each < far)) return 0;
+    const cvmgen_contraction whole = {(int32_t)batches, (int32_t)rows, (int32_t)columns,
+                                      (int32_t)depth};
+    const double side = whole.side(), slices = (whole.depth + CVMGEN_SLICE - 1) / CVMGEN_SLICE;
+    const double useful = (double)batches * rows * columns * depth;
+    const double done = whole.tiles() * side * side * slices * CVMGEN_SLICE;
+    return done <= CVMGEN_TILE_SPEED * useful || CVMGEN_ALWAYS_TILES ? whole.tiles() : 0;
 }
 
 /* Start a kernel of tiles. */

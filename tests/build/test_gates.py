@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.build import Accesses, Instructions, Resources, broken_gates
+from cvmgen.build.product_loops import ProductLoop
 
 NONE = Accesses(0, 0)
 
@@ -19,12 +20,22 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("products", "broken"), [(16, ()), (0, ("tensor cores",))], ids=["products", "none"]
-)
-def test_contractions_use_tensor_cores(products: int, broken: tuple[str, ...]) -> None:
+TIGHT, LOOSE = ProductLoop(121, 32), ProductLoop(1200, 32)
+CONTRACTIONS = [
+    (16, 0, TIGHT, ()),
+    (16, 0, None, ()),  # in PTX
+    (0, 0, None, ("tensor cores",)),
+    (16, 0, LOOSE, ("products outweigh staging",)),
+    (16, 3, TIGHT, ("no local memory",)),
+]
+
+
+@pytest.mark.parametrize(("products", "local", "loop", "broken"), CONTRACTIONS)
+def test_contractions(
+    products: int, local: int, loop: ProductLoop | None, broken: tuple[str, ...]
+) -> None:
     resources = Resources(registers=32, stack=0, spilled=0, shared=0)
-    instructions = Instructions(NONE, NONE, products, 512, 2)
+    instructions = Instructions(NONE, NONE, products, 512, 2, local, loop)
     assert broken_gates("contraction", resources, instructions) == broken
 
 

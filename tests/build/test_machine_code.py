@@ -125,7 +125,7 @@ def made_of(loads: Accesses, stores: Accesses, *others: int) -> Instructions:
 def test_machine_code() -> None:
     assert found(sass_opcodes(AMPERE)) == {
         # What a function of a kernel does counts for it; local memory does not.
-        "wide": made_of(Accesses(4, 1), Accesses(2, 1), 0, 1, 0),
+        "wide": made_of(Accesses(4, 1), Accesses(2, 1), 0, 1, 0, 2),
         "async": made_of(Accesses(2, 1), Accesses(1, 0), 1, 0, 2),
     }
 
@@ -138,7 +138,7 @@ def test_accesses_of_32_bytes() -> None:
 
 def test_ptx() -> None:
     assert found(ptx_opcodes(PTX), ptx=True) == {
-        "wide": made_of(Accesses(4, 2), Accesses(1, 1), 0, 1, 0),
+        "wide": made_of(Accesses(4, 2), Accesses(1, 1), 0, 1, 0, 1),
         "async": made_of(Accesses(3, 2), Accesses(1, 0), 1, 0, 3),
     }
 

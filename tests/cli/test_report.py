@@ -96,6 +96,8 @@ def test_for_programs(build: Build, tmp_path: Path, compiler: str, machine_code:
         "matrix_products": 0,
         "dot_products": 0,
         "async_copies": 0,
+        "local": 0,
+        "product_loop": None,
         "breaks": [],
     }
     for side in ("loads", "stores"):

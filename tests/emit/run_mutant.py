@@ -214,7 +214,7 @@ def ways(operator: Operator) -> Iterator[None]:
     state = operator._backend.state  # type: ignore[attr-defined]
     tiled = operator._info.full_name in TILED
     for blocks in (0, 2):
-        for always, cores, late in [(0, 0, 0), (1, 0, 1), (1, 1, 0)] if tiled else [(0, 0, 0)]:
+        for always, cores, late in [(0, 0, 0), (1, 0, 1), (2, 1, 0)] if tiled else [(0, 0, 0)]:
             state.blocks, state.always_tiles = blocks, always
             state.tensor_cores, state.late_copies = cores, late
             yield

@@ -12,7 +12,7 @@ import pytest
 
 from cvmgen.api import Operator
 from cvmgen.api.cuda_cpu_backend import PRELUDE, State, ThreadOrder
-from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
+from cvmgen.build import compile_library, cuda_compiler, cuda_instructions, disassembler
 from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError
 from cvmgen.schedule.gpu.choice import all_settings
@@ -20,9 +20,9 @@ from cvmgen.schedule.schedules import packaged
 from tests.emit.cuda_texts import TILED, classes, headers, text
 from tests.emit.on_cpu import OnCpu
 
-# What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
+# Dynamic shared memory of a block of tiles: three slices of 64 bytes a line of large ones.
 TILES = all_settings(packaged())["tensor_tiles"]
-TILE_BYTES = 3 * 64 * (TILES["rows"] + TILES["columns"])
+TILE_BYTES = 3 * 64 * 2 * TILES["large"]
 
 
 # What the oldest has, and what came with another one.
@@ -47,8 +47,14 @@ def test_what_kernels_are_made_of(architecture: str) -> None:
         assert (found.matrix_products > 0) == tensor_cores
         assert found.dot_products > 0 or tensor_cores or not tiles
         # What is packed passes through registers.
-        assert (found.async_copies > 0) == (tensor_cores and "int8_int" in kernel)
+        copied = tensor_cores and "int8_int" in kernel
+        assert (found.async_copies > 0) == copied
         assert tiles == (found.loads.wide > 0)
+        loop = found.product_loop
+        assert (loop is not None) == (tensor_cores and disassembler() is not None)
+        # Staging 4 chunks, 12 ldmatrix and 32 mma; addresses come to as many.
+        assert loop is None or loop.products == 32
+        assert loop is None or not copied or loop.cost <= 5
 
 
 # ---------------------------------------------------------------- how kernels run
@@ -56,22 +62,24 @@ def test_what_kernels_are_made_of(architecture: str) -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """How a contraction is run: by which multiplication, when copies land, in which order."""
+    """How a contraction is run: by which multiplication, when copies land, in which order, and
+    by which tiles."""
 
     tensor_cores: bool
     late_copies: bool
     order: ThreadOrder
+    large: bool
 
     def __str__(self) -> str:
         parts = ["mma" if self.tensor_cores else "dp4a", "late" if self.late_copies else "eager"]
-        return "-".join([*parts, str(self.order)])
+        return "-".join([*parts, "large" if self.large else "small", str(self.order)])
 
 
 WAYS = [
-    Way(False, False, "forward"),
-    Way(False, True, "reverse"),
-    Way(True, True, 5),
-    Way(True, False, "reverse"),
+    Way(False, False, "forward", True),
+    Way(False, True, "reverse", False),
+    Way(True, True, 5, True),
+    Way(True, False, "reverse", False),
 ]
 
 
@@ -91,7 +99,7 @@ def tiles(request: pytest.FixtureRequest, on_cpu: OnCpu) -> Iterator[OnCpu]:
     way: Way = request.param
     on_cpu.fix(blocks=2, order=way.order)
     for state in states(on_cpu):
-        state.always_tiles, state.ran_dynamic = 1, 0
+        state.always_tiles, state.ran_dynamic = 2 if way.large else 1, 0
         state.tensor_cores, state.late_copies = way.tensor_cores, way.late_copies
     yield on_cpu
     assert any(state.ran_dynamic == TILE_BYTES for state in states(on_cpu))
@@ -125,7 +133,7 @@ def wrapped(values: Any) -> Any:
 DENSE = [
     (1, 1, 1, "one product"),
     (5, 3, 7, "less than a tile, less than a slice"),
-    (64, 128, 64, "exactly a tile, exactly a slice"),
+    (64, 128, 64, "exactly two tiles, exactly a slice"),
     (65, 129, 80, "one more row and column; whole chunks, not whole slices"),
     (3, 260, 208, "more slices than there is memory for"),
     (130, 5, 131, "a depth that is not of chunks: rows that are not aligned"),
@@ -293,11 +301,11 @@ def tiled(on_cpu: OnCpu, name: str, *inputs: Any, **given: Any) -> bool:
 def test_small_tiles_do_not_pay(on_cpu: OnCpu) -> None:
     x, w = np.ones((2, 3, 8, 8), np.int8), np.ones((3, 1, 3, 3), np.int8)
     assert not tiled(on_cpu, "cvm.conv2d", x, w, groups=3)
-    assert not tiled(on_cpu, "cvm.dense", np.ones((1, 64), np.int8), np.ones((64, 64), np.int8))
+    assert not tiled(on_cpu, "cvm.dense", np.ones((1, 64), np.int8), np.ones((32, 64), np.int8))
     one = np.ones((64, 64), np.int8)
     assert launched(on_cpu, "cvm.dense", one, one) == (True, 1)
     x, w = np.ones((65, 40), np.int8), np.ones((129, 40), np.int8)
-    assert launched(on_cpu, "cvm.dense", x, w) == (True, 4)
+    assert launched(on_cpu, "cvm.dense", x, w) == (True, 6)
 
 
 @pytest.mark.parametrize("wide", ["X", "W"])
@@ -325,16 +333,21 @@ extern "C" int64_t ask(int64_t batches, int64_t rows, int64_t columns, int64_t d
 }
 """
 ASKED = [
-    ((1, 64, 128, 64, 1e6), 1, "a tile"),
-    ((3, 65, 129, 64, 1e6), 12, "four for each batch"),
-    ((1, 1, 128, 64, 1e6), 1, "a row costs no more than its columns"),
-    ((1, 1, 64, 64, 1e6), 0, "a row of half a tile"),
+    ((1, 64, 64, 64, 1e6), 1, "a small tile"),
+    ((3, 65, 129, 64, 1e6), 18, "six small ones for each batch"),
+    ((1, 1024, 2048, 64, 1e6), 128, "large ones, as many as fill a device"),
+    ((1, 1024, 1920, 64, 1e6), 480, "large ones would leave some of it idle"),
+    ((2, 64, 1 << 20, 64, 1e6), 1 << 15, "a half of each large one would be empty"),
+    ((1, 192, 16384, 64, 1e6), 256, "a quarter of the large ones would be empty"),
+    ((1, 1, 64, 64, 1e6), 1, "a row costs no more than its columns"),
+    ((1, 1, 32, 64, 1e6), 0, "a row of half a tile"),
     ((9, 1, 10000, 9, 1e6), 0, "a channel by itself"),
     ((1, 64, 128, 64, 2.0**31 - 65537), 0, "the ends of tiles would leave int32"),
-    ((1, 64, 128, 64, 2.0**31 - 65538), 1, "they would not"),
+    ((1, 64, 64, 64, 2.0**31 - 65538), 1, "they would not"),
     ((1, 64, 128, 64, 1e30), 0, "beyond int64"),
     ((1, 64, 128, 64, float("nan")), 0, "no bound"),
-    ((1, 1 << 30, 1 << 30, 64, 1e6), 1 << 47, "as many as there are"),
+    ((1, 1 << 30, 1 << 30, 64, 1e6), 1 << 46, "as many as there are"),
+    ((1, 1 << 31, 64, 64, 1e6), 0, "more rows than int32 has"),
     ((0, 64, 128, 64, 1e6), 0, "no batches"),
     ((1, 0, 128, 64, 1e6), 0, "no rows"),
     ((1, 64, 0, 64, 1e6), 0, "no columns"),

@@ -14,7 +14,7 @@ from cvmgen.api import Operators, load
 from cvmgen.build import write_changed
 from cvmgen.model.build import make_files
 from tests.graph.test_tflite import SMALL, STREAM, model_of
-from tests.model.invented import ALONE, MODELS, Sketch, for_small_models, with_narrow_tiles
+from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).with_name("golden")
@@ -43,7 +43,7 @@ def for_gpus(python: Operators) -> Iterator[tuple[str, str]]:
         made = make_files(symbol, sketch.arrays, name, python, target="cuda").all()
         yield f"{name}.cu", made[f"{name}.cu"]
     name = SMALL.replace(" ", "_")
-    made = make_files(model_of(SMALL), None, name, python, with_narrow_tiles(), "cuda").all()
+    made = make_files(model_of(SMALL), None, name, python, target="cuda").all()
     yield f"{name}.cu", made[f"{name}.cu"]
 
 

@@ -14,7 +14,7 @@ from cvmgen.graph.names import our_operator
 from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
 from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 from cvmgen.paths import spec_folder
-from cvmgen.schedule.schedules import Schedules, checked_schedules, with_usual
+from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source
 from cvmgen.spec.schedules import parse_schedules
 
@@ -199,12 +199,3 @@ def for_small_models() -> Schedules:
     text, changed = re.subn(r"(parallelise outer when work >=) \d+", r"\1 1000", text)
     assert changed == 4
     return checked_schedules(parse_schedules(Source("model.sched", text)))
-
-
-@cache
-def with_narrow_tiles() -> Schedules:
-    """The schedules for GPUs, by which convolutions of few columns are worth tiles too."""
-    text = (spec_folder() / "schedules" / "cuda.sched").read_text()
-    narrow = text.replace("columns 128", "columns 64")
-    assert narrow != text
-    return with_usual(checked_schedules(parse_schedules(Source("cuda.sched", narrow))))

@@ -31,7 +31,7 @@ from tests.fake_gpu import SOURCE, fake_state, has_nvrtc
 from tests.graph.test_tflite import SMALL, STREAM, model_of
 from tests.model.byte_models import ByteModel
 from tests.model.golden import DIGITS
-from tests.model.invented import MODELS, Sketch, with_narrow_tiles
+from tests.model.invented import MODELS, Sketch
 from tests.model.test_models import RESNET, inputs, results
 
 ORDERS: Sequence[ThreadOrder] = ("forward", "reverse", 7)
@@ -47,7 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     for target, folder in found.items():
         files: dict[str, str] = {}
         for name, symbol, arrays in models:
-            files |= make_files(symbol, arrays, name, python, with_narrow_tiles(), target).all()
+            files |= make_files(symbol, arrays, name, python, target=target).all()
         write_changed(folder, files)
     return found
 

@@ -8,8 +8,7 @@ not pay in a call, the host starts the kernels of another mapping.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from math import prod
+from dataclasses import dataclass, replace
 
 from cvmgen.analysis.contraction import Contraction, Factor, factor_sizes
 from cvmgen.analysis.facts import Facts
@@ -43,12 +42,34 @@ SPEED = 96
 by their instructions for a product."""
 
 
-def worthwhile(rows: int, columns: int, depth: int, settings: Settings) -> bool:
-    """Whether tiles pay, as cvmgen_worthwhile_tiles() says of a call: not most of their work is on
-    bytes that are none."""
-    sides = ((rows, settings["rows"]), (columns, settings["columns"]), (depth, SLICE))
-    done = prod(-(-size // each) * each for size, each in sides)
-    return done <= SPEED * rows * columns * depth
+@dataclass(frozen=True, slots=True)
+class TileCount:
+    """How a contraction of known extents is divided, as cvmgen_contraction says of a call."""
+
+    batches: int
+    rows: int
+    columns: int
+    settings: Settings
+
+    def squares(self, side: int) -> int:
+        return self.batches * -(-self.rows // side) * -(-self.columns // side)
+
+    @property
+    def side(self) -> int:
+        """Rows, and columns, of a tile."""
+        large, small = self.settings["large"], self.settings["small"]
+        squares, inside = self.squares(large), (large // small) ** 2
+        full = 2 * inside * squares <= 3 * self.squares(small)
+        return large if full and squares >= self.settings["fill"] else small
+
+    @property
+    def tiles(self) -> int:
+        return self.squares(self.side)
+
+    def worthwhile(self, depth: int) -> bool:
+        """Whether not most of the work of tiles is on bytes that are none."""
+        done = self.tiles * self.side**2 * -(-depth // SLICE) * SLICE
+        return done <= SPEED * self.batches * self.rows * self.columns * depth
 
 
 def tensor_tiles(task: MappingTask, otherwise: NextMapping) -> Mapped | None:

@@ -50,5 +50,6 @@ template <int N> static inline void cvmgen_copies_wait() {
 /* Which kernels are launched, and how they multiply, as the host thread wishes. */
 #define CVMGEN_TENSOR_CORES (cvmgen_cpu_running.tensor_cores)
 #define CVMGEN_ALWAYS_TILES (cvmgen_cpu_this_thread()->always_tiles != 0)
+#define CVMGEN_ALWAYS_LARGE (cvmgen_cpu_this_thread()->always_tiles == 2)
 #define CVMGEN_ALWAYS_VOTES (cvmgen_cpu_this_thread()->always_votes != 0)
 #endif

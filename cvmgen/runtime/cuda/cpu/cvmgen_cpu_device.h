@@ -102,7 +102,7 @@ struct cvmgen_cpu_state {
     int64_t memory;          /* allocations of more bytes fail */
     int64_t late_copies;     /* asynchronous copies land when they are waited for */
     int64_t tensor_cores;    /* contractions multiply as tensor cores do */
-    int64_t always_tiles;    /* contractions of any size are made by tiles */
+    int64_t always_tiles;    /* contractions of any size are made by tiles; 2: by large ones */
     int64_t always_votes;    /* selections are made without masks of pairs */
     void (*on_launch)(const void *kernel); /* is told of each kernel in front of its launch */
     /* What became of them. */
