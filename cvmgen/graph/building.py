@@ -143,13 +143,17 @@ def chosen_types(
 def reshaped(
     building: Building, node: str, index: int, shape: Sequence[int], attribute: str
 ) -> int:
-    """The same elements in another shape, by the opset's operator `reshape`."""
+    """The same elements in another shape: a constant, or by the opset's operator `reshape`."""
     wanted = tuple(shape) or (1,)
     if building.shape(index) == wanted:
         return index
     if math.prod(building.shape(index)) != math.prod(wanted):
         rule = f"gives the shape {building.shape(index)}, and the file states {wanted}"
         raise RefusedNode(rule)
+    if index in building.constants:
+        return building.constant(
+            building.tensors[index].node, building.constants[index].reshape(wanted)
+        )
     return building.step(node, "reshape", index, **{attribute: wanted})
 
 

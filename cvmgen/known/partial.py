@@ -6,11 +6,12 @@ which may be left over; nothing of a list itself is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cvmgen.dtypes import DType
 from cvmgen.errors import InternalError
@@ -21,6 +22,7 @@ from cvmgen.typing.machine_types import joined_tests
 Value: TypeAlias = "i.Expr | tuple[Value, ...]"
 
 SPELLINGS = {"floordiv": "div", "truncdiv": "tdiv", "mod": "mod", "+": "+", "-": "-", "*": "*"}
+OF_REALS = ("+", "-", "*", "over")
 OF_NUMBERS = {"abs", "min", "max", "negate", "power", *REAL_FUNCTIONS}
 SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "isqrt", "count")
 
@@ -87,11 +89,7 @@ def evaluate(expr: i.Expr, scope: KnownScope) -> Value:
             taken = set(known_integers(evaluate(right, scope)))
             return known_list([n for n in known_integers(evaluate(left, scope)) if n not in taken])
         case i.Binary(op=op, left=left, right=right):
-            operands = scalar(left, scope), scalar(right, scope)
-            known = all(isinstance(each, i.Const) for each in operands)
-            return (
-                i.Binary(op, *operands) if scope.reals and not known else arithmetic(op, *operands)
-            )
+            return binary(op, scalar(left, scope), scalar(right, scope), scope)
         case i.Compare(op=op, left=left, right=right):
             return known_comparison(op, scalar(left, scope), scalar(right, scope))
         case i.Logic(op=op, operands=operands):
@@ -173,6 +171,37 @@ def known_single(value: Value) -> i.Expr:
 
 
 # ---------------------------------------------------------------- scalars
+
+
+def binary(op: str, left: i.Expr, right: i.Expr, scope: KnownScope) -> i.Expr:
+    """The result of an operation on integers, or on real numbers."""
+    if not scope.reals or (isinstance(left, i.Const) and isinstance(right, i.Const)):
+        return arithmetic(op, left, right)
+    found = computed(ARITHMETIC[op], (left, right)) if op in OF_REALS else None
+    return i.Binary(op, left, right) if found is None else found
+
+
+def computed(exact: Callable[..., Any], operands: Sequence[i.Expr]) -> i.Expr | None:
+    """What a function gives of numbers that are written out; None of others, and where that is no
+    finite number."""
+    numbers = [literal(each) for each in operands]
+    if any(each is None for each in numbers):
+        return None
+    match exact(*numbers):
+        case float() as number:
+            return i.Real(repr(number)) if math.isfinite(number) else None
+        case number:
+            return i.Const(number)
+
+
+def literal(expr: i.Expr) -> float | int | None:
+    match expr:
+        case i.Real(text=text):
+            return float(text)
+        case i.Const(value=value):
+            return value
+        case _:
+            return None
 
 
 def arithmetic(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
@@ -281,7 +310,10 @@ def call(expr: i.Call, scope: KnownScope) -> Value:
 
 def number_call(function: str, values: Sequence[i.Expr]) -> i.Expr:
     """A function of numbers that may be real: of integers alone it is what it is."""
-    if function in REAL_FUNCTIONS or not all(isinstance(each, i.Const) for each in values):
+    if function in REAL_FUNCTIONS:
+        found = computed(FUNCTIONS[function].exact, values)
+        return i.Call(function, tuple(values)) if found is None else found
+    if not all(isinstance(each, i.Const) for each in values):
         return i.Call(function, tuple(values))
     match function, values:
         case "negate", [operand]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from cvmgen.dtypes import DType
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
@@ -128,6 +130,16 @@ class Model:
     def writers(self) -> dict[str, list[int]]:
         """The kernels that write each tensor, by their places."""
         return kernels_by_tensor(kernel.written for kernel in self.kernels)
+
+    @property
+    def finite(self) -> frozenset[str]:
+        """The parameters that are finite real numbers."""
+        reals = {n: t.values for n, t in self.tensors.items() if t.kind == "real"}
+        return frozenset(
+            name
+            for name, values in reals.items()
+            if values is not None and bool(np.isfinite(values.astype(np.float64)).all())
+        )
 
     def readers(self) -> dict[str, list[int]]:
         return kernels_by_tensor(kernel.read for kernel in self.kernels)

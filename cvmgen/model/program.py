@@ -20,6 +20,7 @@ from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.known.constant_loops import plain_loops
 from cvmgen.known.known_types import INT32
 from cvmgen.known.specialize import CallTensor, KnownCall, Specialized, specialize
+from cvmgen.model.constant_parts import ConstantParts
 from cvmgen.model.kernels import (
     Model,
     ModelKernel,
@@ -84,10 +85,12 @@ class KernelBuilder:
             self.step(step)
         outputs = tuple(self.leave(at, index) for at, index in enumerate(self.plan.heads))
         states = self.left_behind()
-        return Model(self.tensors, self.with_constants(), given, outputs, states)
+        kernels = self.with_constants()
+        return Model(self.tensors, kernels, given, outputs, states)
 
     def with_constants(self) -> tuple[ModelKernel, ...]:
-        """The kernels with the values of parameters that have one alone."""
+        """The kernels with the values of parameters that have one alone, and elements that are
+        integers without zero points of 0."""
         single = {
             name: constant_of(tensor)
             for name, tensor in self.tensors.items()
@@ -95,9 +98,23 @@ class KernelBuilder:
         }
 
         def change(node: Any) -> Any:
-            return single.get(node.tensor, node) if isinstance(node, i.Access) else node
+            match node:
+                case i.Access():
+                    return single.get(node.tensor, node)
+                case i.Binary(op="+" | "-", left=i.Access(tensor=name), right=i.Const(value=0)):
+                    return node.left if self.tensors[name].kind == "int" else node
+                case _:
+                    return node
 
-        return tuple(replace(each, body=rebuild(each.body, change)) for each in self.kernels)
+        parts = ConstantParts(self.tensors, self.parameter)
+        known = (replace(each, body=rebuild(each.body, change)) for each in self.kernels)
+        return tuple(map(parts.of, known))
+
+    def parameter(self, source: str, values: Array, dtype: DType) -> str:
+        """A parameter that is made of another one."""
+        name = self.fresh(f"{source}_part")
+        self.tensors[name] = own_type(name, values.shape, dtype, values)
+        return name
 
     def specialized(
         self,

@@ -77,8 +77,9 @@ def _outline(made: Staged, schedules: Schedules) -> Staged:
 
 def _short(made: Staged, schedules: Schedules) -> Staged:
     """Loops of vectors compute in 32 bits what has no more."""
-    storage = made.placed.storage
-    return replace(made, steps=tuple(steps.shortened_step(each, storage) for each in made.steps))
+    storage, finite = made.placed.storage, made.model.finite
+    shortened = (steps.shortened_step(each, storage, finite) for each in made.steps)
+    return replace(made, steps=tuple(shortened))
 
 
 def _map(made: Staged, schedules: Schedules) -> Staged:

@@ -106,8 +106,8 @@ def outlined_step(step: KernelStep) -> KernelStep:
     return replace(step, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 
-def shortened_step(step: KernelStep, storage: Storage) -> KernelStep:
-    """Loops of vectors compute in 32 bits what has no more."""
+def shortened_step(step: KernelStep, storage: Storage, finite: frozenset[str]) -> KernelStep:
+    """Loops of vectors compute in 32 bits what has no more; `finite` parameters are so."""
     elements = step.made.elements
     held = {
         name: each.range
@@ -118,7 +118,7 @@ def shortened_step(step: KernelStep, storage: Storage) -> KernelStep:
     def short(body: i.Block, around: i.Block = ()) -> i.Block:
         arrays = {each.name: each.type for each in nodes_in((around, body), i.Array)}
         known = {**elements, **arrays}
-        return short_integers(short_reals(body, known), known, {}, around, held)
+        return short_integers(short_reals(body, known), known, {}, around, held, finite)
 
     parts = tuple(each.with_body(short(each.body, step.outlined)) for each in step.parts)
     return replace(step, outlined=short(step.outlined), parts=parts)

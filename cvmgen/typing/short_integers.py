@@ -25,7 +25,7 @@ they keep the form of their formula.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -37,9 +37,17 @@ from cvmgen.ir.uses import names_in, nodes_in, reassigned
 from cvmgen.ir.visit import substitute, with_operands
 from cvmgen.ranges import Range
 from cvmgen.typing.agreement import HOST, NUMBER
-from cvmgen.typing.integer_ranges import EXTREMES, MOST_SHIFT, SIGNED, IntegerRanges, real_cut
+from cvmgen.typing.integer_ranges import (
+    EXTREMES,
+    MOST_SHIFT,
+    SIGNED,
+    IntegerRanges,
+    real_cut,
+    whole_number,
+)
 from cvmgen.typing.machine_types import type_limits, unconverted
-from cvmgen.typing.short_reals import ShortReals
+from cvmgen.typing.never_nan import RealKind, real_kind
+from cvmgen.typing.short_reals import TO_INTEGERS, ShortReals
 
 Node = TypeVar("Node")
 INT32 = type_limits("i32")
@@ -54,10 +62,12 @@ def short_integers(
     known: Mapping[str, Range | None],
     around: i.Block = (),
     held: Mapping[str, Range] = MappingProxyType({}),
+    finite: Collection[str] = (),
 ) -> i.Block:
     """A typed body whose loops of vectors compute in 32 bits what has them. `elements` are the
     machine types of those of tensors, `known` what values of the host can be; `around` are
-    statements that make other locals which it reads, `held` what elements are known to be."""
+    statements that make other locals which it reads, `held` what elements are known to be; those
+    of `finite` tensors are finite numbers."""
     lets = [*nodes_in((around, body), i.Let)]
     arrays = {each.name: each.type for each in nodes_in((around, body), i.Array)}
     kinds = {each.name: each.type for each in lets}
@@ -75,6 +85,7 @@ def short_integers(
         if not isinstance(statement, i.Loop) or not statement.vector:
             return None
         short = ShortIntegers(outside.elements, kinds, outside.known, changed, held)
+        short.finite = finite
         return (replace(statement, body=short.block(statement.body)),)
 
     return rewritten(body, change)
@@ -90,7 +101,9 @@ class Cut:
 
 
 class ShortIntegers(IntegerRanges):
-    """Rewrites the statements of a loop in order."""
+    """Rewrites the statements of a loop in order; `finite` are tensors of finite numbers."""
+
+    finite: Collection[str] = ()
 
     # -------------------------------------------------------- statements
 
@@ -291,6 +304,8 @@ class ShortIntegers(IntegerRanges):
             if cut.high is not None:
                 short = i.Call("min_i32", (short, self.narrow(cut.high)))
             return short if cut.low is None else i.Call("max_i32", (self.narrow(cut.low), short))
+        if isinstance(value, i.Call) and value.function == "to_int":
+            return self.rounded_sum(value.arguments[0], cut)
         saturates = ends == (i.Const(INT32.low), i.Const(INT32.high))
         match value:
             case i.Binary(op="+", left=left, right=right) if saturates:
@@ -353,19 +368,44 @@ class ShortIntegers(IntegerRanges):
         return value if wide else i.Convert("i64", value)
 
     def rounded(self, number: i.Expr) -> i.Expr | None:
-        """The integer of a real number of 32 bits that is cut."""
+        """The integer of a real number that is cut, in 32 bits."""
         cut = real_cut(number)
-        if (
-            cut.low is None
-            or cut.high is None
-            or (not -MOST_REAL <= cut.low < 0 < cut.high <= MOST_REAL)
-        ):
+        if cut.low is None or cut.high is None:
             return None
-        short = ShortReals(self.elements, self.kinds).exact(self.inner(cut.value))
-        if short is None:
+        ends = i.Real(f"{cut.low}.0"), i.Real(f"{cut.high}.0")
+        return self.integer_between(cut.value, (cut.low, cut.high), ends)
+
+    def rounded_sum(self, number: i.Expr, cut: Cut) -> i.Expr | None:
+        """The integer of a rounded number and one that is added to it, which is cut then."""
+        match cut:
+            case Cut(low=i.Const(value=low), high=i.Const(value=high)):
+                pass
+            case _:
+                return None
+        more = 0
+        match number:
+            case i.Binary(op="+", left=left, right=right) if whole_number(right) is not None:
+                number, more = left, whole_number(right) or 0
+                if more and not (rounds(left) and self.is_number(left)):
+                    return None
+            case _:
+                pass
+        low, high = low - more, high - more
+        found = self.integer_between(number, (low, high), (i.Const(low), i.Const(high)))
+        return found if found is None or not more else i.Binary("+", found, i.Const(more))
+
+    def is_number(self, value: i.Expr) -> bool:
+        return real_kind(value, self.types, self.finite) >= RealKind.NUMBER
+
+    def integer_between(
+        self, number: i.Expr, limits: tuple[int, int], ends: tuple[i.Expr, i.Expr]
+    ) -> i.Expr | None:
+        """The integer of a real number of 32 bits, cut to low <= 0 <= high, the `ends`."""
+        low, high = limits
+        short = ShortReals(self.elements, self.kinds).exact(self.inner(number))
+        if short is None or not -MOST_REAL <= low <= 0 <= high <= MOST_REAL:
             return None
-        ends = (i.Convert("f32", i.Real(f"{each}.0")) for each in (cut.low, cut.high))
-        return i.Call("cut_to_int_f32", (short, *ends))
+        return i.Call("cut_to_int_f32", (short, *(i.Convert("f32", each) for each in ends)))
 
     # -------------------------------------------------------- as wide as it was
 
@@ -437,6 +477,11 @@ def exponent_of(power: i.Expr) -> i.Expr | None:
             return exponent
         case _:
             return None
+
+
+def rounds(number: i.Expr) -> bool:
+    """Whether a real number is rounded to an integer."""
+    return isinstance(number, i.Call) and number.function in TO_INTEGERS
 
 
 def inner_extreme(value: i.Expr, function: str) -> bool:

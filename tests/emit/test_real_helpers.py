@@ -117,7 +117,8 @@ def test_integers_of_numbers_that_are_cut(helpers: ctypes.CDLL) -> None:
     function.argtypes, function.restype = [ctypes.c_float] * 3, ctypes.c_int32
     tried = [struct.unpack("f", struct.pack("I", at << 18))[0] for at in range(1 << 14)]
     tried += [each / 2 for each in range(-1050, 1050)]
-    for value, (low, high) in product(tried, ((-512, 512), (-1, 127), (-(1 << 24), 1))):
+    ends = ((-512, 512), (-1, 127), (-(1 << 24), 1), (0, 255), (-9, 0))
+    for value, (low, high) in product(tried, ends):
         wanted = reals.to_int(reals.round_even(reals.maximum(low, reals.minimum(value, high))))
         assert function(value, low, high) == wanted, (value, low, high)
 

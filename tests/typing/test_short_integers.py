@@ -77,9 +77,21 @@ ROWS = [
     ),
     (
         "int(max(-512.0, min(F[i], 0.0)))",
-        "cvmgen_to_int(",
+        "cvmgen_cut_to_int_f32(F[i], -512.0f, 0.0f)",
         "cut at 0, of which there are two",
     ),
+    (
+        "clip(int(roundeven(F[i]) + 0.0), 0, 255)",
+        "cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(F[i]), (float)0, (float)255)",
+        "cut behind a zero point of 0",
+    ),
+    (
+        "clip(int(roundeven(float32(real(A[i]) * 0.5)) + 128.0), 0, 255)",
+        "(float)-128, (float)127) + 128",
+        "cut behind a zero point",
+    ),
+    ("clip(int(roundeven(F[i]) + 128.0), 0, 255)", "cvmgen_to_int(", "perhaps NaN, which is 0"),
+    ("clip(int(F[i] + 128.0), 0, 255)", "cvmgen_to_int(", "rounded behind the sum"),
     ("int(max(-512.0, min(F[i], 0.5)))", "cvmgen_to_int(", "cut at no integer"),
 ]
 

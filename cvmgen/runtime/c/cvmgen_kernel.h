@@ -235,19 +235,22 @@ CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
     if (a >= 9223372036854775808.0) return INT64_MAX;
     return a <= -9223372036854775808.0 ? INT64_MIN : (int64_t)a;
 }
-/* max(low, min(a, high)) for low < 0 < high, toward zero; 0 of NaN. Bits of numbers from 0 on have
-   their order, and those of negative ones the other one, as integers without a sign. */
+/* max(low, min(a, high)) for low <= 0 <= high, toward zero; 0 of NaN. Bits of numbers from 0 on
+   have their order, and those of negative ones, -0 first, the other one, as integers without a
+   sign. */
 CVMGEN_ROUTINE int32_t cvmgen_cut_to_int_f32(float a, float low, float high) {
     int32_t bits, most;
     uint32_t least, cut;
     memcpy(&bits, &a, sizeof bits);
     memcpy(&most, &high, sizeof most);
     memcpy(&least, &low, sizeof least);
+    least |= 0x80000000;
     cut = (uint32_t)(bits < most ? bits : most);
     cut = cut < least ? cut : least;
+    cut &= 0 - (uint32_t)(a == a); /* a choice may become a branch, of which there are no vectors */
     float inside;
     memcpy(&inside, &cut, sizeof inside);
-    return a == a ? (int32_t)inside : 0;
+    return (int32_t)inside;
 }
 /* What is stored of a real number: rounded to nearest even, NaN in its one form. */
 #ifdef __CUDA_ARCH__

@@ -255,13 +255,14 @@ void TYPED(qlinear_add_Y_branch)(const qlinear_add_plan *const plan,
        real(zb))))) */
     const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
     for (int64_t d = 0; d < d_run; ++d)
-        Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+        Y[d_row * d_run + d] =
+            (element_t)cvmgen_cut_to_int_f32(cvmgen_roundeven_f32((float)cvmgen_fma_f64(
             (double)A[A_row + d * A_step], (double)ra,
             (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], (double)rb,
             (double)(float)((double)zy
             - (double)(float)cvmgen_fma_f64((double)ra, (double)za,
-            (double)(float)((double)rb * (double)zb)))))) + 0.0), greatest_element_t));
+            (double)(float)((double)rb * (double)zb)))))), (float)least_element_t,
+            (float)greatest_element_t);
 }
 
 CVMGEN_FOR_AVX512

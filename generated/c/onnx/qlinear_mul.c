@@ -255,12 +255,12 @@ void TYPED(qlinear_mul_Y_branch)(const qlinear_mul_plan *const plan,
     const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
     CVMGEN_APART
     for (int64_t d = 0; d < d_run; ++d)
-        Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
-            cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
-            (double)(float)((double)(float)((double)((A[A_row + d * A_step] - (int32_t)za)
+        Y[d_row * d_run + d] =
+            (element_t)cvmgen_cut_to_int_f32(cvmgen_roundeven_f32(
+            (float)((double)(float)((double)((A[A_row + d * A_step] - (int32_t)za)
             * (B[B_row + d * B_step] - (int32_t)zb))
-            * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
-            greatest_element_t));
+            * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)),
+            (float)least_element_t, (float)greatest_element_t);
 }
 
 typedef struct TYPED(qlinear_mul_Y_part_call) {
