@@ -1,7 +1,7 @@
 # make            set up, write and compile the kernels, run the digits example
 # make quick      in a minute, without compilers: formulas, analyses, passes, the reference, graphs
 # make test       all tests but the slow ones;  make test-all  those too
-# make clients    tests with PyTorch, JAX and Dask, in an environment of their own of 1.6 GB
+# make clients    tests with PyTorch, JAX and Dask, in an environment of their own of 1.8 GB or more
 # make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
 # make golden     write the C of the tests' models anew, where it is meant to change
 # make fuzz       invented formulas, schedules and files, 50 times as many as in tests (FUZZ=50)
