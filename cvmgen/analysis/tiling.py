@@ -22,6 +22,7 @@ from cvmgen.analysis.quotients import DividedIndex
 from cvmgen.analysis.sums_of_products import NoContraction
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero, conjuncts
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.rewrite import with_offsets, without_dead
 from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in, nodes_in, read_tensors
@@ -88,12 +89,18 @@ def find_contraction(
 ) -> Contraction | None:
     """A nest as a contraction of factors of these sizes; None if it is none, or has a border or a
     zero point, unless factors may be `shifted` so."""
+    found = _contraction(body, facts, sizes)
+    plain = found is not None and found.border is None and found.zero is None
+    return found if shifted or plain else None
+
+
+@remembered  # to choose a nest's class, and again for its tiles
+def _contraction(body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr]) -> Contraction | None:
     outer = grid(body)
     try:
-        found = contraction(outer.loops, outer.body, facts, sizes)
+        return contraction(outer.loops, outer.body, facts, sizes)
     except NoContraction:
         return None
-    return found if shifted or (found.border is None and found.zero is None) else None
 
 
 def tiling(found: Contraction, facts: Facts, unsigned: Collection[str] = ()) -> Tiling | None:
