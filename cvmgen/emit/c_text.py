@@ -22,7 +22,8 @@ def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
     `more` sentences about that."""
     operator = program.operator
     formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
-    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.files}"
+    said = textwrap.wrap(f"{operator.full_name}: {operator.doc}", 97)
+    title = "\n   ".join((*said, f"{NOTICE} {operator.files}"))
     if program.scratch:
         kind = "Memory" if program.lets else "Memory of int64"
         memory = f"{kind} besides the tensors: {interface.scratch_text(program)}."

@@ -39,4 +39,4 @@ def support_file(name: str, **values: Any) -> str:
     path = runtime_folder() / name
     if not path.is_file():
         return render_template(f"{name}.j2", **values)
-    return _HEAD.sub(rf"\g<0> {NOTICE}", path.read_text(encoding="utf-8"), count=1)
+    return _HEAD.sub(rf"\g<0>\n   {NOTICE}", path.read_text(encoding="utf-8"), count=1)

@@ -19,7 +19,7 @@ DESCRIBED: Mapping[str, str] = {
     "cvmgen_block.h.j2": "18002a82fd74e0da",
     "cvmgen_reduce.h.j2": "a7144da5274a8f36",
     "cvmgen_tiles.h.j2": "08b330e858d419a4",
-    "cvmgen_window.h.j2": "69faf928a13d6b90",
+    "cvmgen_window.h.j2": "b8188555c5c68903",
     "cvmgen_vector.h": "3949bb13a3ced110",
 }
 

@@ -109,8 +109,9 @@ template <typename Element, typename... Parameters>
 static int cvmgen_launch_windows(cvmgen_error *error, cudaStream_t stream,
                                  const cvmgen_tiling &tiling, void (*kernel)(Parameters...),
                                  typename cvmgen_exactly<Parameters>::type... arguments) {
-    return cvmgen_launch_shared<Parameters...>(error, stream, tiling.tiles, tiling.threads,
-                                               tiling.box * (int)sizeof(Element), kernel, arguments...);
+    const int bytes = tiling.box * (int)sizeof(Element);
+    return cvmgen_launch_shared<Parameters...>(error, stream, tiling.tiles, tiling.threads, bytes,
+                                               kernel, arguments...);
 }
 #endif
 #endif

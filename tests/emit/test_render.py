@@ -34,9 +34,9 @@ def test_other_files_are_as_they_are(path: Path) -> None:
     assert path.suffix in (".h", ".c", ".cc")
     assert text.startswith("/* ")
     assert NOTICE not in text, "this one is edited"
-    head, _, rest = made.partition(f" {NOTICE}")
+    head, _, rest = made.partition(f"\n   {NOTICE}")
     assert head + rest == text
-    assert rest.startswith((" */", "\n\n")), "the notice stands behind what is said first"
+    assert rest.startswith((" */", "\n\n")), "the notice stands below what is said first"
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_a_template_is_filled_in() -> None:
     assert "typedef struct cvmgen_list" in support_file("c/cvmgen.h", max_rank=16, **VALUES)
 
 
-VALUES = dict.fromkeys(("list_capacity", "dtype_codes"), 1)
+VALUES = dict.fromkeys(("list_capacity", "dtype_codes"), "1")

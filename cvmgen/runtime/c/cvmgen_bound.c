@@ -16,7 +16,8 @@ void *cvmgen_new_bound(cvmgen_error *error, size_t size, int64_t tensors, int64_
     cvmgen_bound *const bound = (cvmgen_bound *)(void *)memory;
     bound->tensors = (cvmgen_tensor *)(void *)(memory + start);
     bound->numbers = (int64_t *)(void *)(memory + start + tensor_bytes);
-    bound->pointers = (const cvmgen_tensor **)(void *)(memory + start + tensor_bytes + number_bytes);
+    char *const behind = memory + start + tensor_bytes + number_bytes;
+    bound->pointers = (const cvmgen_tensor **)(void *)behind;
     return bound;
 }
 

@@ -297,7 +297,8 @@ static void run_strip(const work *todo, const cvmgen_strip *strip) {
 static cvmgen_strip first_strip(const cvmgen_geometry *g) {
     const int64_t lines = g->given->lines[0].extent;
     const int64_t bytes = g->places[0] * g->bytes[0];
-    cvmgen_strip at = {.batches = cvmgen_max_i64(1, cvmgen_min_i64(g->batches, STRIP_BYTES / bytes)),
+    const int64_t fitting = cvmgen_min_i64(g->batches, STRIP_BYTES / bytes);
+    cvmgen_strip at = {.batches = cvmgen_max_i64(1, fitting),
                .lines = lines};
     if (bytes > 2 * STRIP_BYTES) {
         const int64_t line_bytes = g->move[0] * g->bytes[0];
@@ -322,7 +323,8 @@ static bool next_strip(const cvmgen_geometry *g, const cvmgen_strip *first, cvmg
 
 /* Blocks of about as many rows, all of which but the last are whole steps. */
 static int64_t rows_of_blocks(int64_t rows, int64_t step) {
-    const int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, each = (rows + blocks - 1) / blocks;
+    const int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    const int64_t each = (rows + blocks - 1) / blocks;
     return cvmgen_min_i64(BLOCK_ROWS, (each + step - 1) / step * step);
 }
 

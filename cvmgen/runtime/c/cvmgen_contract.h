@@ -79,9 +79,9 @@ static inline bool cvmgen_may_be_int8(const cvmgen_tensor *tensor) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Compute all totals, each modulo 2^32, and store them or give them to `take`. Returns false, having
-   done nothing, where tiles do not pay, an element of int32 does not fit int8, or there is no
-   memory: the nest is to be run as the formula says it. `workspace` may be NULL. */
+/* Compute all totals, each modulo 2^32, and store them or give them to `take`. Returns false,
+   having done nothing, where tiles do not pay, an element of int32 does not fit int8, or there is
+   no memory: the nest is to be run as the formula says it. `workspace` may be NULL. */
 bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvmgen_factor w,
                      bool turned, cvmgen_take_totals *take, const void *call,
                      cvmgen_workspace *workspace);

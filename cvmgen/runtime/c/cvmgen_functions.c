@@ -1,4 +1,5 @@
-/* exp, sigmoid and tanh of many numbers: by vectors, and those that these do not decide one by one. */
+/* exp, sigmoid and tanh of many numbers: by vectors, and those that these do not decide one by
+   one. */
 #include "cvmgen_functions.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_elementary.h"

@@ -43,7 +43,8 @@ bool cvmgen_measure_contraction(cvmgen_geometry *g, bool packed);
 /* Where the runs of a row begin, counted from its start. */
 void cvmgen_find_runs(const cvmgen_geometry *g, int64_t *runs);
 
-/* Pack the columns of w; `places` is memory for the places of 4 * run_count * run_quads elements. */
+/* Pack the columns of w; `places` is memory for the places of 4 * run_count * run_quads
+   elements. */
 void cvmgen_pack_panels(const cvmgen_geometry *g, int8_t *panels, const int8_t *w, int64_t *places);
 /* The elements of w of a batch, and which of the sets of panels is its own. */
 int64_t cvmgen_w_batch(const cvmgen_contraction *given, int64_t batch, int64_t *start);

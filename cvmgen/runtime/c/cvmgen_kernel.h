@@ -76,7 +76,9 @@ CVMGEN_FUNCTION int64_t cvmgen_saturate(__int128 value) {
     if (value > INT64_MAX) return INT64_MAX;
     return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
-CVMGEN_ROUTINE __int128 cvmgen_trunc_div_i128(__int128 a, __int128 b) { return b == 0 ? 0 : a / b; }
+CVMGEN_ROUTINE __int128 cvmgen_trunc_div_i128(__int128 a, __int128 b) {
+    return b == 0 ? 0 : a / b;
+}
 CVMGEN_ROUTINE __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -91,8 +93,8 @@ CVMGEN_FUNCTION __int128 cvmgen_ceildiv_i128(__int128 a, __int128 b) {
 }
 #endif
 
-/* Quotients rounded toward zero, down and up, and the remainder of the second; 0 for a divisor of 0.
-   A quotient beyond int64 becomes its end. */
+/* Quotients rounded toward zero, down and up, and the remainder of the second; 0 for a divisor of
+   0. A quotient beyond int64 becomes its end. */
 CVMGEN_ROUTINE int64_t cvmgen_trunc_div(int64_t a, int64_t b) {
     if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     return b == 0 ? 0 : a / b;
@@ -126,7 +128,9 @@ CVMGEN_FUNCTION int32_t cvmgen_ceil_log2(int64_t n) {
 }
 /* The square root rounded down; 0 of n < 0. Of numbers below 2^52 a double's root is below each
    integer that the exact one is below; those beyond are rounded before, which one step mends. */
-CVMGEN_ROUTINE int32_t cvmgen_isqrt_i32(int32_t n) { return (int32_t)sqrt((double)(n > 0 ? n : 0)); }
+CVMGEN_ROUTINE int32_t cvmgen_isqrt_i32(int32_t n) {
+    return (int32_t)sqrt((double)(n > 0 ? n : 0));
+}
 CVMGEN_ROUTINE int64_t cvmgen_isqrt_i64(int64_t n) {
     const int64_t most = 3037000499; /* the root of INT64_MAX */
     const int64_t about = (int64_t)sqrt((double)(n > 0 ? n : 0));
@@ -181,8 +185,8 @@ CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
 #define CVMGEN_NAN ((double)NAN)
 #endif
 
-/* a - b: with constants that come to 0 for a, gcc takes it for -b where b is made of an integer, and
-   of 0 that is -0. */
+/* a - b: with constants that come to 0 for a, gcc takes it for -b where b is made of an integer,
+   and of 0 that is -0. */
 CVMGEN_FUNCTION double cvmgen_minus(double a, double b) { return a - b; }
 CVMGEN_FUNCTION bool cvmgen_isnan(double a) { return a != a; }
 /* An integer that is the greater, the greater the number is: -0 below +0, NaN above all. */
@@ -272,7 +276,8 @@ CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN 
 #endif
 
 /* Numbers of 16 bits: five of exponent, ten behind the point. What has no exponent is a multiple of
-   2^-24. No conversion of the processor's is asked: not all have one, nor of all 64 bits at once. */
+   2^-24. No conversion of the processor's is asked: not all have one, nor of all 64 bits at
+   once. */
 CVMGEN_ROUTINE double cvmgen_of_float16(uint16_t element) {
     const uint64_t sign = (uint64_t)(element >> 15) << 63, rest = element & 0x7fff;
     const double small = (double)(int32_t)rest / 16777216.0;
@@ -329,7 +334,8 @@ CVMGEN_ROUTINE uint16_t cvmgen_stored_bfloat16(double a) {
     return (uint16_t)(bits >> 63 << 15 | rest);
 }
 
-/* An integer of four bits, with its sign in front or with zeros; of another byte the byte itself. */
+/* An integer of four bits, with its sign in front or with zeros; of another byte the byte
+   itself. */
 CVMGEN_FUNCTION int32_t cvmgen_of_int4(int8_t element) {
     return element > 7 && element < 16 ? element - 16 : element;
 }
@@ -370,7 +376,8 @@ CVMGEN_FUNCTION int64_t cvmgen_rows(const cvmgen_list *box) {
 }
 CVMGEN_FUNCTION int64_t cvmgen_flatten_index(const cvmgen_list *index, const cvmgen_list *extents) {
     int64_t position = 0;
-    for (int64_t i = 0; i < extents->length; ++i) position = position * extents->at[i] + index->at[i];
+    for (int64_t i = 0; i < extents->length; ++i)
+        position = position * extents->at[i] + index->at[i];
     return position;
 }
 CVMGEN_FUNCTION cvmgen_list cvmgen_unflatten(int64_t position, const cvmgen_list *extents) {

@@ -1,4 +1,5 @@
-/* Sums of products of real numbers: blocks that stay in the first cache, and registers for the sums. */
+/* Sums of products of real numbers: blocks that stay in the first cache, and registers for the
+   sums. */
 #include "cvmgen_products.h"
 #include "cvmgen_tile_variants.h"
 #include "cvmgen_turns.h"
@@ -9,8 +10,8 @@ enum { PIECE = 64, STEP = 8 };
 
 /* ---------------------------------------------------------------- variants */
 
-/* The product of two numbers of 24 bits has 48 and is a number of 64 bits, whatever their exponents:
-   rounding it changes nothing, and an instruction that does not may take it. */
+/* The product of two numbers of 24 bits has 48 and is a number of 64 bits, whatever their
+   exponents: rounding it changes nothing, and an instruction that does not may take it. */
 #ifdef CVMGEN_X86
 #include <immintrin.h>
 
@@ -24,7 +25,8 @@ typedef double cvmgen_place_8 __attribute__((vector_size(64), aligned(8)));
 #define ROWS 8
 #define EACH(value) ((VECTOR)_mm512_set1_pd(value))
 #define ADD_PRODUCT(sum, a, b, exact) \
-    ((exact) ? (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum)) : (sum) + (a) * (b))
+    ((exact) ? (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum)) \
+             : (sum) + (a) * (b))
 #include "cvmgen_products_panel.h"
 
 typedef double cvmgen_doubles_4 __attribute__((vector_size(32)));
@@ -128,7 +130,8 @@ void cvmgen_add_products(double *totals, cvmgen_lines x, int64_t rows, cvmgen_li
             const int64_t some = columns - c < COLUMNS ? columns - c : COLUMNS;
             pack_panel(panel, &w, c * w.line + first * w.term, some, terms);
             for (int64_t r = 0, together; r < rows; r += together) {
-                /* Rows that have as many terms, or terms that all of some rows have, and the others. */
+                /* Rows that have as many terms, or terms that all of some rows have, and the
+                   others. */
                 together = longer == 0 ? rows : rows - r < STEP ? rows - r : STEP;
                 const int64_t one = terms_of(depth + r * longer, first, terms);
                 const int64_t other = terms_of(depth + (r + together - 1) * longer, first, terms);

@@ -14,10 +14,10 @@ typedef struct cvmgen_lines {
 
 enum { CVMGEN_PRODUCT_ROWS = 64, CVMGEN_PRODUCT_COLUMNS = 32 };
 
-/* totals[r * CVMGEN_PRODUCT_COLUMNS + c] += x[r][k] * w[c][k] for 0 <= k < depth + r * longer, one k
-   after the other: each product is rounded, and each sum. There are at most CVMGEN_PRODUCT_ROWS rows
-   and CVMGEN_PRODUCT_COLUMNS columns; totals of columns that are not there become anything. No other
-   element is read. */
+/* totals[r * CVMGEN_PRODUCT_COLUMNS + c] += x[r][k] * w[c][k] for 0 <= k < depth + r * longer, one
+   k after the other: each product is rounded, and each sum. There are at most CVMGEN_PRODUCT_ROWS
+   rows and CVMGEN_PRODUCT_COLUMNS columns; totals of columns that are not there become anything. No
+   other element is read. */
 void cvmgen_add_products(double *totals, cvmgen_lines x, int64_t rows, cvmgen_lines w,
                          int64_t columns, int64_t depth, int64_t longer);
 

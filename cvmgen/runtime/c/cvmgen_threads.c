@@ -1,8 +1,8 @@
 /* Threads that share the iterations of a loop: who is done takes what is left of others.
 
    A call waits for no thread that has not begun: another program, or the threads of another
-   library, may have its processor. The calling thread goes through all that is left of those, closes
-   the call, and waits for those only that are inside. */
+   library, may have its processor. The calling thread goes through all that is left of those,
+   closes the call, and waits for those only that are inside. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for the processors that threads may use */
 #endif
@@ -44,9 +44,9 @@ typedef struct share {
     _Alignas(64) uint64_t left;
 } share;
 
-/* Threads may begin with a call as long as it is open. The state says so by one bit; below it is how
-   many threads are inside, above it how many may be, and the number that tells a call from others.
-   All else is of the calling thread, and of those inside. */
+/* Threads may begin with a call as long as it is open. The state says so by one bit; below it is
+   how many threads are inside, above it how many may be, and the number that tells a call from
+   others. All else is of the calling thread, and of those inside. */
 enum { INSIDE = 0xffff, OPEN = 1 << 16, THREADS_AT = 20, MOST_AT = 0xfff, NUMBER_AT = 32 };
 static struct {
     _Alignas(64) uint64_t state;
@@ -103,8 +103,8 @@ static bool work_on_own(share *own) {
     const int64_t first = (uint32_t)left;
     return work_on(first, first < (int64_t)(left >> END_AT) ? first + 1 : first);
 }
-/* Do the last part of another thread's share; false if none is left, or no more than are kept for the
-   thread, which has begun. */
+/* Do the last part of another thread's share; false if none is left, or no more than are kept for
+   the thread, which has begun. */
 static bool work_on_other(int thread, int64_t kept) {
     share *const other = &pool.shares[thread];
     uint64_t left = __atomic_load_n(&other->left, __ATOMIC_RELAXED);
@@ -116,9 +116,9 @@ static bool work_on_other(int thread, int64_t kept) {
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return work_on(end - 1, end);
 }
-/* Do all that is left, beginning with the share of one thread, but for parts that are kept for others.
-   What a short call reads and writes is in the caches of who did it before: to get that takes longer
-   than to wait for one who is a little late. */
+/* Do all that is left, beginning with the share of one thread, but for parts that are kept for
+   others. What a short call reads and writes is in the caches of who did it before: to get that
+   takes longer than to wait for one who is a little late. */
 static void work_as(int thread, int64_t kept) {
     const bool few = pool.parts < pool.threads * PARTS;
     const int64_t begin = few ? 0 : now();
@@ -258,7 +258,8 @@ static void start_threads(int count) {
 /* ---------------------------------------------------------------- calls */
 
 /* Wake threads where that takes less time than they spare: in a call that goes on for long, as its
-   first part shows, or in one of many that follow each other. Else there is nobody to share with. */
+   first part shows, or in one of many that follow each other. Else there is nobody to share
+   with. */
 static void work_and_wake(void) {
     const int64_t begin = now();
     if (begin - pool.closed > AWAKE) pool.alone = 0;

@@ -16,7 +16,8 @@ CVMGEN_INLINE void GENERIC(lay_row)(X_NUMBER *restrict to, const cvmgen_tile *ti
     for (int64_t k = count; k % STEP != 0; ++k) to[k] = 0;
 }
 
-/* `count` bytes of each column of a panel, from one of its quads on, and zeros up to a whole STEP. */
+/* `count` bytes of each column of a panel, from one of its quads on, and zeros up to a whole
+   STEP. */
 CVMGEN_INLINE void GENERIC(lay_columns)(W_NUMBER *restrict to, const int8_t *restrict quad,
                                         int64_t count) {
     for (int64_t at = 0; at < count; at += 4, quad += 4 * COLUMNS)

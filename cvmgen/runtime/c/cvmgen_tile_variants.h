@@ -39,7 +39,8 @@ typedef struct cvmgen_variant_row {
 extern const cvmgen_variant_row cvmgen_x86_variants[], cvmgen_arm_variants[];
 extern const cvmgen_variant_row cvmgen_generic_variants[];
 
-/* Sums in a panel have their lowest byte first: what this machine's words are in memory, or back. */
+/* Sums in a panel have their lowest byte first: what this machine's words are in memory, or
+   back. */
 CVMGEN_INLINE void cvmgen_order_sums(uint32_t *sums) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     for (int c = 0; c < COLUMNS; ++c) sums[c] = __builtin_bswap32(sums[c]);
@@ -57,8 +58,8 @@ typedef void cvmgen_block(const cvmgen_tile *tile, int64_t row, int64_t rows, co
 typedef void cvmgen_turn(int32_t *to, int64_t step, const int32_t *from, int64_t from_step,
                          int64_t rows);
 
-/* How a variant makes totals: of one panel or two; of four for at most FEW_ROWS rows, enough sums at
-   once that an instruction need not wait for the one before it; of one for a single row. */
+/* How a variant makes totals: of one panel or two; of four for at most FEW_ROWS rows, enough sums
+   at once that an instruction need not wait for the one before it; of one for a single row. */
 enum { FEW_ROWS = 4 };
 typedef struct cvmgen_blocks {
     cvmgen_block *one, *two, *four, *single; /* but for the first NULL where they do not pay */
@@ -67,8 +68,9 @@ typedef struct cvmgen_blocks {
 void cvmgen_run_blocks(const cvmgen_tile *tile, const cvmgen_blocks *blocks);
 cvmgen_turn cvmgen_turn_totals; /* by what every processor of its kind has */
 
-/* Blocks of so many rows, and what is left of them: each number is a constant somewhere, so that the
-   sums are registers. The tile is copied, since for all that compilers know totals change it. */
+/* Blocks of so many rows, and what is left of them: each number is a constant somewhere, so that
+   the sums are registers. The tile is copied, since for all that compilers know totals change
+   it. */
 #define CVMGEN_CASE(name, rows, panels)                          \
     case rows:                                                   \
         name##_sums(&given, row, panel, to, step, rows, panels); \

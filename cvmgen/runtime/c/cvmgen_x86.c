@@ -26,8 +26,8 @@ static bool may_use_matrices(void) { return false; }
 #endif
 
 bool cvmgen_x86_has(const char *feature) {
-    /* A bit of EBX, ECX or EDX, as CPUID gives them for leaf 7. XGETBV tells what is saved, where the
-       OSXSAVE of leaf 1 says that it may be asked. */
+    /* A bit of EBX, ECX or EDX, as CPUID gives them for leaf 7. XGETBV tells what is saved, where
+       the OSXSAVE of leaf 1 says that it may be asked. */
     static const struct { const char *name; unsigned ebx, ecx, edx, saved; } features[] = {
         {"avx2", 1u << 5, 0, 0, SAVES_YMM},
         {"avx512f", 1u << 16, 0, 0, SAVES_ZMM},

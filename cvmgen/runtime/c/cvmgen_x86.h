@@ -6,7 +6,8 @@
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 #define CVMGEN_X86
 #endif
-/* Compilers whose assemblers know registers that are matrices, and a system that is asked for them. */
+/* Compilers whose assemblers know registers that are matrices, and a system that is asked for
+   them. */
 #if defined(__x86_64__) && defined(__linux__) && \
     (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 11)
 #define CVMGEN_AMX

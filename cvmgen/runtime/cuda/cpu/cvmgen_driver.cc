@@ -42,7 +42,8 @@ const char *name_of(const void *kernel) {
     return found.dli_sname;
 }
 
-/* The kernel's machine code. Threads that look for it at once may each add it: all find the same. */
+/* The kernel's machine code. Threads that look for it at once may each add it: all find the
+   same. */
 int find(const void *kernel, void **function) {
     cvmgen_found_kernel **first = &active.module->found;
     cvmgen_found_kernel *each = __atomic_load_n(first, __ATOMIC_ACQUIRE);
@@ -74,8 +75,8 @@ int call_in(const cvmgen_driver *driver, void *context, cvmgen_module *module, v
     if (status != 0) {
         cvmgen_error *told = (cvmgen_error *)error;
         cvmgen_begin(told, "");
-        status = cvmgen_fail(told, CVMGEN_DEVICE,
-                             cvmgen_format("CUDA: %s", cvmgen_driver_error(status_of(status))).text);
+        const char *const said = cvmgen_driver_error(status_of(status));
+        status = cvmgen_fail(told, CVMGEN_DEVICE, cvmgen_format("CUDA: %s", said).text);
     } else {
         status = call();
         driver->pop_context(&context);
@@ -96,7 +97,8 @@ int cvmgen_driver_call_noting(const cvmgen_driver *driver, void *context, cvmgen
     return call_in(driver, context, module, error, [&] {
         int capturing = 0;
         /* Of the default stream it fails while another one is captured: the call says so. */
-        if (driver->capture(stream, &capturing, &noting->capture, &noting->graph, NULL, NULL) != 0 ||
+        if (driver->capture(stream, &capturing, &noting->capture, &noting->graph, NULL, NULL) != 0
+            ||
             capturing != CAPTURING)
             noting->capture = 0;
         return call(args, stream, noting->overflow, error);
