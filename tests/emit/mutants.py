@@ -358,12 +358,12 @@ MUTANTS = (
         "(depth - k() + CVMGEN_SLICE - 1)",
     ),
     Mutant(
-        "halves of matrices change places",
+        "words of a matrix from another of its lines",
         "cvm.dense",
         "forward",
         TILES,
-        "lane % 4 < 2 ? low : high",
-        "lane % 4 < 2 ? high : low",
+        "halves[0], 8 * matrix + lane / 4",
+        "halves[0], 8 * matrix + lane % 8",
     ),
     Mutant(
         "a lane has the line of another matrix",
