@@ -186,6 +186,15 @@ def channels(random: Random) -> Drawn:
     return [integers(random, *shape)], {"b": b}
 
 
+def by_channel(random: Random) -> Drawn:
+    rows, length, count = extents(random, 3, 300)
+    several = (random.randint(1, 4), count, random.randint(1, 2))
+    return [
+        integers(random, rows, length, count).astype(np.int8),
+        integers(random, *several).astype(np.int8),
+    ], {"p": random.choice((0, 1, 2))}
+
+
 def small(random: Random) -> Drawn:
     shape, dtype = extents(random, 2), random.choice(("int8", "int16", "int64"))
     return [integers(random, *shape, least=-3, most=3).astype(dtype)], {}
@@ -444,6 +453,12 @@ OPERATORS: Mapping[str, Invented] = {
         "Y[i] = (max[j < N](X[i, j]) if any[j < N](X[i, j] > 100) else min[j < N](X[i, j])) "
         "+ sum[j < N](X[i, j])",
         alike(1, 2),
+    ),
+    "by_channel": Invented(
+        "input X : int8[N, L, C]\ninput W : int8[K, C, M]\nattr p = 1 in [0, 3)\n"
+        "output Y : int32[N, L, C, M]\n"
+        "Y[n, i, c, m] = sum[k < K](X[n, i + k - p, c] * W[k, c, m] if 0 <= i + k - p < L else 0)",
+        by_channel,
     ),
     "narrow": Invented(
         "type T in int8, int16, int64\ninput X : T[M, N]\noutput Y : T[M]\n"

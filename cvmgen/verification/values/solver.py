@@ -16,7 +16,7 @@ from cvmgen.verification.values.table import TABLE
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
 EXACT_STEPS = 1_000_000
-WAY_STEPS = 50_000  # of those of a call that leave out ways
+WAY_STEPS = 50_000  # of those of a call by which ways of its formula are left out
 CALL_STEPS = 150_000  # of all questions of a call: few that need more come to an end
 
 
@@ -25,10 +25,9 @@ def there() -> bool:
     return importlib.util.find_spec("z3") is not None
 
 
-def may_ask() -> bool:
-    """Whether so little was asked in a call that it can be found out which ways there are."""
-    spent = TABLE.spent
-    return not spent or spent[-1] - spent[0] < WAY_STEPS
+def spent() -> int:
+    """The steps that were taken in a call."""
+    return TABLE.spent[-1] - TABLE.spent[0] if TABLE.spent else 0
 
 
 def possible(conditions: Iterable[t.Condition], *, exact: bool = True) -> bool:
@@ -95,15 +94,14 @@ def _asked(conditions: list[t.Condition], exact: bool) -> Assignment | None:
 def _solved(
     solver: Any, steps: int, words: _Words, conditions: list[t.Condition]
 ) -> Assignment | None:
-    spent = TABLE.spent
-    if spent and spent[-1] - spent[0] > CALL_STEPS:
+    if spent() > CALL_STEPS:
         raise CallTooLarge(f"more than {CALL_STEPS} steps of the solver")
     solver.set("rlimit", steps)
     for each in conditions:
         solver.add(words.condition(each))
     solver.add(*words.bounds)
     said = solver.check()
-    spent += [int(steps) for name, steps in solver.statistics() if name == "rlimit count"]
+    TABLE.spent += [int(steps) for name, steps in solver.statistics() if name == "rlimit count"]
     if said == words.z3.unsat:
         return None
     return words.inputs(solver.model()) if said == words.z3.sat else {}

@@ -34,7 +34,7 @@ from cvmgen.verification.values.found import Difference, ValidatedCalls
 from cvmgen.verification.values.linked import Text
 from cvmgen.verification.values.machine import LITTLE
 from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
-from cvmgen.verification.values.solver import example, possible
+from cvmgen.verification.values.solver import WAY_STEPS, example, possible
 from cvmgen.verification.values.table import forget_all, work
 from cvmgen.verification.values.text import told, value_text
 from cvmgen.verification.values.ways import ways
@@ -256,7 +256,7 @@ class _Checking:
     def formula_by_ways(self, case: calls.ChosenCall) -> None:
         """What the text does on each way of the formula; what goes wrong on one says no more than
         that it is to be looked at by itself."""
-        for way in ways(calls.drawing(case)):
+        for way in ways(calls.drawing(case), WAY_STEPS):
             try:
                 self.way(case, way.facts, None)
             except Contradiction:

@@ -11,7 +11,7 @@ from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.assumed import decided_by
 from cvmgen.verification.values.evaluate import CallTooLarge, Evaluation, OpenEquality, Place
 from cvmgen.verification.values.facts import PathFacts
-from cvmgen.verification.values.solver import may_ask, possible
+from cvmgen.verification.values.solver import CALL_STEPS, possible, spent
 
 MOST_WAYS = 120
 INPUTS = 16  # that are drawn for a call
@@ -37,11 +37,12 @@ class Drawn(dict[Place, Any]):
 
 class Way:
     """Decisions: first those of a script, then each condition holds unless it cannot. `inputs` are
-    some that go this way: what is seen of one need not be asked of a solver."""
+    some that go this way: what is seen of one need not be asked of a solver, which is asked as
+    long as it has taken fewer `steps` in a call."""
 
-    def __init__(self, script: list[Choice], inputs: Iterable[Evaluation]) -> None:
+    def __init__(self, script: list[Choice], inputs: Iterable[Evaluation], steps: int) -> None:
         self.facts = PathFacts()
-        self.script, self.taken = script, list[Choice]()
+        self.script, self.taken, self.steps = script, list[Choice](), steps
         self.inputs = list(inputs)
 
     def decide(self, test: t.Condition) -> bool:
@@ -68,19 +69,19 @@ class Way:
     def first(self, test: t.Condition, seen: Mapping[bool, Sequence[Evaluation]]) -> Choice:
         for holds in (True, False):
             other = test.other if holds else test
-            asked = not seen[not holds] and may_ask()
+            asked = not seen[not holds] and spent() < self.steps
             if asked and not possible([*self.facts.conditions(), other], exact=False):
                 return holds, False
         return True, True
 
 
-def ways(draw: Draw) -> Iterator[Way]:
+def ways(draw: Draw, steps: int = CALL_STEPS) -> Iterator[Way]:
     """Every way, each while its decisions are those that are asked for."""
     script: list[Choice] = []
     first = 0
     inputs = [Evaluation(Drawn(draw, number)) for number in range(INPUTS)]
     for number in range(MOST_WAYS):
-        way = Way(script, inputs)
+        way = Way(script, inputs, steps)
         with decided_by(way.decide):
             yield way
         taken = way.taken

@@ -50,7 +50,7 @@ GPU_NAMES = {
 }
 FORMULAS = {**{name: OPERATORS[name].items for name in NAMES}, **OWN}
 SCHEDULED = (
-    "above_first", "any_of", "in_order", "kept_apart", "named", "packed", "permuted",
+    "above_first", "any_of", "by_channel", "in_order", "kept_apart", "named", "packed", "permuted",
     "quotients", "real_product", "reduced", "two_ways",
 )  # fmt: skip
 """Formulas of nests that have other schedules than those above."""
