@@ -50,11 +50,11 @@ from cvmgen.schedule.dispatch import with_call
 from cvmgen.schedule.dispatch_c import dispatched as dispatched_in_c
 from cvmgen.schedule.dispatch_fault import dispatch_fault
 from cvmgen.schedule.effects import Effects, effects
-from cvmgen.schedule.generic import families, unsound_family
+from cvmgen.schedule.generic import families
 from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
 from cvmgen.schedule.gpu.dispatch import dispatched as dispatched_in_cuda
 from cvmgen.schedule.gpu.families import device_families, unsound_device_families
-from cvmgen.schedule.inline import inlined, unsound_inline
+from cvmgen.schedule.inline import unsound_families, with_inline_functions
 from cvmgen.schedule.kernels import (
     Kernels,
     host_lowered,
@@ -146,7 +146,7 @@ C_KERNELS: KernelPasses = (
     ("short", lambda kernels, schedules: shortened(kernels)),
     ("host", partial(host_lowered, "precision")),
     ("families", lambda kernels, schedules: families(kernels)),
-    ("inline", lambda kernels, schedules: inlined(kernels)),
+    ("inline", lambda kernels, schedules: with_inline_functions(kernels)),
     ("dispatch", partial(with_call, dispatched_in_c)),
 )
 CUDA_KERNELS: KernelPasses = (
@@ -305,9 +305,7 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
-    bodies = (*kernels.families, *kernels.tile_families)
-    faults = chain(*map(unsound_family, bodies), *map(unsound_inline, bodies))
-    faults = chain(faults, unsound_device_families(kernels))
+    faults = chain(unsound_families(kernels), unsound_device_families(kernels))
     if fault := next(faults, "") or dispatch_fault(kernels):
         message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
         raise InternalError(message)
@@ -340,8 +338,7 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
 
 
 def costly_lets(operator: Operator) -> list[SpecWarning]:
-    """The lets and sums of a formula that are computed again and again where memory would cost
-    less."""
+    """The lets and sums of a formula that are computed again where memory would cost less."""
     sums = [*repeated_sums(operator), *repeated_packs(operator)]
     if not any(each.is_cheaper for each in tallies(operator).values()):
         return sums

@@ -21,6 +21,7 @@ from cvmgen.ir.remember import remembered
 from cvmgen.ir.rewrite import inner_blocks, renamed, with_blocks
 from cvmgen.ir.uses import all_names, assigned, carried, has, made_in, stored_tensors, uses
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.schedule.generic import unsound_family
 from cvmgen.schedule.kernels import Family, Inlined, InlineFunction, Kernels, nest_name
 from cvmgen.schedule.outline import OWN, captured_local
 from cvmgen.typing.choices import used_tensors
@@ -30,7 +31,7 @@ WORTHWHILE = 45
 """So many nodes of a branch are not said again; fewer are as quick to read as a call."""
 
 
-def inlined(kernels: Kernels) -> Kernels:
+def with_inline_functions(kernels: Kernels) -> Kernels:
     """The families of kernels with calls of inline functions for what their branches share."""
     program = kernels.program
     functions = {nest_name(program, number) for number in range(len(program.nests))}
@@ -85,7 +86,7 @@ class Inliner:
     def choice(self, choice: i.If, scope: Mapping[str, i.Capture]) -> i.If | None:
         """A choice whose branches call one function, where what is behind one of them is what it
         does for values that are not known."""
-        branches = [*branches_of(choice)]
+        branches = [*branches_in_order(choice)]
         known = [equalities(each.condition) for each in branches]
         for at, each in enumerate(branches):
             general = each.otherwise
@@ -148,12 +149,12 @@ class Inliner:
 # ---------------------------------------------------------------- branches
 
 
-def branches_of(choice: i.If) -> Iterator[i.If]:
+def branches_in_order(choice: i.If) -> Iterator[i.If]:
     """The branches of a choice, each with those behind it."""
     yield choice
     match choice.otherwise:
         case (i.If() as other,):
-            yield from branches_of(other)
+            yield from branches_in_order(other)
         case _:
             pass
 
@@ -181,10 +182,10 @@ def equalities(condition: i.Expr) -> Values:
 
 def does(general: i.Block, values: Values, branch: i.If) -> bool:
     """Whether a branch does the same as other statements with some values, if there are some."""
-    return bool(values) and alike(substitute(general, values), branch.then)
+    return bool(values) and same_but_for_names(substitute(general, values), branch.then)
 
 
-def alike(one: i.Block, other: i.Block) -> bool:
+def same_but_for_names(one: i.Block, other: i.Block) -> bool:
     """Whether statements do the same, by other names for their locals."""
     return one is other or in_order(one) == in_order(other)
 
@@ -203,6 +204,12 @@ def in_order(body: i.Block) -> i.Block:
 
 
 # ---------------------------------------------------------------- verification
+
+
+def unsound_families(kernels: Kernels) -> Iterator[str]:
+    """What does not hold of the families of kernels: their bodies and their inline functions."""
+    for each in (*kernels.families, *kernels.tile_families):
+        yield from (*unsound_family(each), *unsound_inline(each))
 
 
 @remembered
@@ -235,7 +242,7 @@ def says(functions: Mapping[str, InlineFunction], block: i.Block, body: i.Block)
         case (i.CallInline(function=name, values=values),):
             function = functions[name]
             given = dict(zip(function.parameters, values, strict=True))
-            return alike(substitute(function.body, given), body)
+            return same_but_for_names(substitute(function.body, given), body)
         case _:
             pairs: Sequence[tuple[i.Stmt, i.Stmt]] = [*zip(block, body, strict=False)]
             return len(block) == len(body) and all(says_one(functions, *each) for each in pairs)

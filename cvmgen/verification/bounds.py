@@ -147,7 +147,7 @@ def divided(offset: Term, extent: Term) -> tuple[Term, Term]:
     row: dict[Monomial, int] = {}
     index: dict[Monomial, int] = {}
     for monomial, coefficient in offset.parts:
-        rest = _without(monomial, factors)
+        rest = t.without(monomial, factors)
         if rest is None:
             index[monomial] = coefficient
         elif rest == () and not factors:  # a number by a number
@@ -157,16 +157,6 @@ def divided(offset: Term, extent: Term) -> tuple[Term, Term]:
         else:
             index[monomial] = coefficient
     return t.term_of(row), t.term_of(index)
-
-
-def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    """A product of symbols without others that it has as factors."""
-    left = list(monomial)
-    for each in factors:
-        if each not in left:
-            return None
-        left.remove(each)
-    return tuple(left)
 
 
 def claims(way: tuple[Digit, ...]) -> tuple[Formula, ...]:

@@ -256,7 +256,7 @@ def quotient(whole: Term, part: Term) -> tuple[int, Term] | None:
     if not part.parts or not whole.parts:
         return None
     (first, number), (other, divisor) = whole.parts[0], part.parts[0]
-    if (rest := _without(first, other)) is None:
+    if (rest := t.without(first, other)) is None:
         return None
     times = abs(divisor) // gcd(number, divisor)
     by = t.term_of({rest: times * number // divisor})
@@ -269,20 +269,10 @@ def quotient_by_monomial(whole: Term, other: Monomial, divisor: int) -> tuple[in
     found: dict[Monomial, int] = {}
     times = abs(divisor)
     for monomial, number in whole.parts:
-        if (rest := _without(monomial, other)) is None:
+        if (rest := t.without(monomial, other)) is None:
             return None
         found[rest] = times * number // divisor
     return times, t.term_of(found)
-
-
-def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    """A product of symbols without others that it has as factors."""
-    left = list(monomial)
-    for each in factors:
-        if each not in left:
-            return None
-        left.remove(each)
-    return tuple(left)
 
 
 def far(factor: Term, fact: Term) -> bool:

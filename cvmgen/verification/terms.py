@@ -147,8 +147,8 @@ class TruthSymbol:
 
 
 @dataclass(frozen=True)
-class Every:
-    """All of several conditions; of none: true."""
+class Several:
+    """Conditions that are one."""
 
     parts: tuple[Formula, ...]
 
@@ -165,21 +165,17 @@ class Every:
 
 
 @dataclass(frozen=True)
-class Some:
+class Every(Several):
+    """All of several conditions; of none: true."""
+
+    __hash__ = Several.__hash__
+
+
+@dataclass(frozen=True)
+class Some(Several):
     """One of several conditions, or more; of none: false."""
 
-    parts: tuple[Formula, ...]
-
-    @LazyAttribute
-    def names(self) -> frozenset[str]:
-        return frozenset().union(*(each.names for each in self.parts))
-
-    @LazyAttribute
-    def code(self) -> int:
-        return hash((type(self), self.parts))
-
-    def __hash__(self) -> int:
-        return self.code
+    __hash__ = Several.__hash__
 
 
 @dataclass(frozen=True)
@@ -256,6 +252,16 @@ def implies(condition: Formula, result: Formula) -> Formula:
 
 def conjuncts(formula: Formula) -> tuple[Formula, ...]:
     return formula.parts if isinstance(formula, Every) else (formula,)
+
+
+def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    """A product of symbols without others that it has as factors; None where it has not."""
+    left = list(monomial)
+    for each in factors:
+        if each not in left:
+            return None
+        left.remove(each)
+    return tuple(left)
 
 
 def names_of(formula: Formula) -> frozenset[str]:

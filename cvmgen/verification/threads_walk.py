@@ -64,7 +64,6 @@ class ThreadWalk:
         self.factors: dict[str, str] = {}  # of a contraction, by the functions that make them
         reader.walk = self
         self.structures: dict[str, Structure] = {}
-        self.lambdas: dict[str, i.Lambda] = {}
         self.made: dict[str, DescribedValue] = {}  # locals, by how they are put together
         self.private: set[str] = set()  # arrays of a thread
         self.shared: set[str] = set()  # arrays of a block

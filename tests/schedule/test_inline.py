@@ -12,7 +12,7 @@ import pytest
 from cvmgen.driver import C, kernels_or_program, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, walk
-from cvmgen.schedule.inline import alike, unsound_inline
+from cvmgen.schedule.inline import same_but_for_names, unsound_inline
 from cvmgen.schedule.kernels import Family, Kernels
 from cvmgen.schedule.schedules import packaged
 from cvmgen.source import Source, Span
@@ -85,4 +85,4 @@ ALIKE = [
 
 @pytest.mark.parametrize(("one", "other", "same", "why"), ALIKE, ids=[row[-1] for row in ALIKE])
 def test_statements_are_alike(one: i.Block, other: i.Block, same: bool, why: str) -> None:
-    assert alike(one, other) == same, why
+    assert same_but_for_names(one, other) == same, why

@@ -186,18 +186,6 @@ def searched(operator: Operator, text: str, tries: int, came: Came) -> None:
             return
 
 
-def edge_calls(operator: Operator, text: str, most: int) -> list[ChosenCall]:
-    """Calls with inputs of int8 and of int32 by turns; `text` is the kernel's."""
-    found: list[ChosenCall] = []
-
-    def kept(call: ChosenCall) -> bool:
-        found.append(call)
-        return False
-
-    searched(operator, text, most, kept)
-    return found
-
-
 def _accepted(sampler: Sampler, tape: Tape) -> tuple[Tape, Any] | None:
     try:
         return sampler.accepted(STEPS, compute=False, tape=tape)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from cvmgen.verification.values.shapes import edge_calls
+from cvmgen.verification.values.shapes import ChosenCall, searched
 from cvmgen.verification.values.validate import Case, case_key
 from tests.clang import has_clang
 from tests.verification.mutants import engines, truth
@@ -112,7 +112,13 @@ def judged(several: Sequence[Mutant], work: Path) -> list[Judged]:
 def cases_of(name: str, target: str, work: Path) -> list[Case]:
     """The calls of the prover, and others beside these."""
     found = [(each.call, each.features) for each in chosen(name, target, work)]
-    others = edge_calls(operator(name), text_of(name, target), MORE)
+    others: list[ChosenCall] = []
+
+    def kept(call: ChosenCall) -> bool:
+        others.append(call)
+        return False
+
+    searched(operator(name), text_of(name, target), MORE, kept)
     return [*found, *((call, frozenset[str]()) for call in others)]
 
 
