@@ -18,6 +18,7 @@ import numpy as np
 
 import cvmgen
 import cvmgen.graph
+from benchmarks import nets
 from benchmarks.cases import Array, Call, Problem
 from benchmarks.machine import own_copy
 from cvmgen.api.library import compiled_operators
@@ -162,18 +163,34 @@ def graph(problem: Problem) -> Iterator[Call]:
 def model(problem: Problem) -> Iterator[Call]:
     """A picture through the library that is generated for the model."""
     picture = model_picture()
+    yield library_of_model((MODEL / "symbol.json", MODEL / "params.bin"), picture)
+
+
+def onnx_model(problem: Problem) -> Iterator[Call]:
+    """A drawn picture through the library that is generated for a network of ONNX."""
+    try:
+        made = nets.net(problem.attributes["net"]).model
+    except ImportError as error:
+        raise Missing("no package onnx") from error
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "net.onnx")
+        file.write_bytes(made.SerializeToString())
+        yield library_of_model((file,), nets.picture())
+
+
+def library_of_model(files: Sequence[Path], picture: Array) -> Call:
+    """A picture through the library that is generated for the model in these files."""
     load_model: Callable[[Path], Any] | None = getattr(cvmgen, "load_model", None)
     if load_model is None:
         raise Missing("this version generates no libraries for models")
     with tempfile.TemporaryDirectory() as folder:
-        files = (str(MODEL / "symbol.json"), str(MODEL / "params.bin"))
-        command = [sys.executable, "-m", "cvmgen", "build", "--model", *files, "--out", folder]
+        command = [sys.executable, "-m", "cvmgen", "build", "--model", *map(str, files)]
         # A cache of its own, so that no other process has loaded the same file.
         own = {**os.environ, "CVMGEN_CACHE": str(Path(folder, "cache"))}
-        subprocess.run(command, stdout=sys.stderr, check=True, env=own)
+        subprocess.run([*command, "--out", folder], stdout=sys.stderr, check=True, env=own)
         with patch.dict(os.environ, own):
             network = load_model(Path(folder))
-    yield Call(NAME, partial(network, picture), lambda: outputs(network(picture)))
+    return Call(NAME, partial(network, picture), lambda: outputs(network(picture)))
 
 
 SPECIAL: dict[str, Callable[[Problem], Iterator[Call]]] = {
@@ -182,4 +199,5 @@ SPECIAL: dict[str, Callable[[Problem], Iterator[Call]]] = {
     "load": loading,
     "graph": graph,
     "model": model,
+    "onnx model": onnx_model,
 }

@@ -322,10 +322,18 @@ OVERHEAD = (
 # Of the convolutions and the dense layer of the published model, for one picture.
 RESNET_PRODUCTS = 41_344_640
 
+# Of `benchmarks/nets.py`, for one picture.
+NET_PRODUCTS = {"ResNet-50": 4_089_184_256, "MobileNetV2": 300_774_272}
+
 MODELS = (
     Workload("ResNet-20, graph runtime", "graph", limit="dot", products=RESNET_PRODUCTS),
     Workload("ResNet-20, generated model", "model", limit="dot", products=RESNET_PRODUCTS,
              goals=(Within(400.0, threads=2), OfPeers(1.0, ("onnxruntime",)))),
+    *(
+        Workload(f"{net} of ONNX, generated model", "onnx model", (), {"net": net}, "dot",
+                 (OfPeers(0.85, ("onnxruntime",)),), products=products)
+        for net, products in NET_PRODUCTS.items()
+    ),
 )  # fmt: skip
 
 WORKLOADS = (

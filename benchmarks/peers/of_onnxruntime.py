@@ -11,6 +11,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from benchmarks import nets
 from benchmarks.cases import Array, Call, Problem
 from benchmarks.peers import Peer, Ways
 from benchmarks.peers.of_numpy import import_time
@@ -278,6 +279,13 @@ def resnet(problem: Problem) -> Iterator[Call]:
         yield Call(NAME, partial(made.run, None, {"data": given}), None, variant)
 
 
+def quantized_net(problem: Problem) -> Iterator[Call]:
+    """The same network, which gives the same bytes."""
+    made, given = session(nets.net(problem.attributes["net"]).model), {"image": nets.picture()}
+    run = partial(made.run, None, given)
+    yield Call(NAME, run, lambda: run()[0])
+
+
 WAYS: dict[str, Ways] = {
     "cvm.abs": plain("Abs"),
     "cvm.clip": clip,
@@ -301,4 +309,5 @@ WAYS: dict[str, Ways] = {
     "load": loading,
     "graph": resnet,
     "model": resnet,
+    "onnx model": quantized_net,
 }

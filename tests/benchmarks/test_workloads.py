@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import ours
+from benchmarks import nets, ours
 from benchmarks.cases import Call, Input, Problem, Workload
 from benchmarks.peers import Peer, find_peers
 from benchmarks.probes import Probes, products
 from benchmarks.worker import agrees, peer_calls, prepare
-from benchmarks.workloads import WORKLOADS, by_name, chosen
+from benchmarks.workloads import NET_PRODUCTS, WORKLOADS, by_name, chosen
 from cvmgen.build import c_compiler
 from cvmgen.errors import BuildError
 
 Array = np.ndarray[Any, Any]
-TINY = [each for each in WORKLOADS if each.kind not in ("graph", "model", "load")]
+WHOLE = ("graph", "model", "onnx model", "load")
+TINY = [each for each in WORKLOADS if each.kind not in WHOLE]
 
 
 def pointer(array: Array) -> ctypes.c_void_p:
@@ -156,6 +157,11 @@ def test_products() -> None:
     prepare(problem)
     assert products(problem) == 128 * 7 * 5 * 9
     assert products(replace(problem, workload=replace(dense, products=5))) == 5
+
+
+def test_products_of_networks() -> None:
+    pytest.importorskip("onnx")
+    assert {name: nets.net(name).products for name in nets.NETS} == NET_PRODUCTS
 
 
 def test_probes_count_what_they_do(probes: Probes) -> None:
