@@ -44,7 +44,7 @@ def test_floor_division_is_opaque() -> None:
 
 def test_linear() -> None:
     entry = i.Item(i.Var("d"), i.Var("j"))
-    found = algebra.linear(plus(times(entry, N), plus(A, i.Const(-1))), [entry])
+    found = algebra.linear(plus(times(entry, N), plus(A, i.Const(-1))), (entry,))
     assert found is not None
     coefficients, rest = found
     assert coefficients == {entry: N}
@@ -59,7 +59,7 @@ def test_linear() -> None:
     ],
 )
 def test_what_is_not_affine_is_said_to_be_so(expr: i.Expr) -> None:
-    assert algebra.linear(expr, [i.Item(i.Var("d"), A)], frozenset({"d"})) is None
+    assert algebra.linear(expr, (i.Item(i.Var("d"), A),), frozenset({"d"})) is None
 
 
 @pytest.mark.parametrize(
