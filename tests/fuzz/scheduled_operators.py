@@ -187,10 +187,10 @@ def channels(random: Random) -> Drawn:
 
 
 def by_channel(random: Random) -> Drawn:
-    rows, length, count = extents(random, 3, 300)
-    several = (random.randint(1, 4), count, random.randint(1, 2))
+    height, width, count = extents(random, 3, 300)
+    several = (random.randint(1, 3), random.randint(1, 3), count, random.randint(1, 2))
     return [
-        integers(random, rows, length, count).astype(np.int8),
+        integers(random, height, width, count).astype(np.int8),
         integers(random, *several).astype(np.int8),
     ], {"p": random.choice((0, 1, 2))}
 
@@ -455,9 +455,10 @@ OPERATORS: Mapping[str, Invented] = {
         alike(1, 2),
     ),
     "by_channel": Invented(
-        "input X : int8[N, L, C]\ninput W : int8[K, C, M]\nattr p = 1 in [0, 3)\n"
-        "output Y : int32[N, L, C, M]\n"
-        "Y[n, i, c, m] = sum[k < K](X[n, i + k - p, c] * W[k, c, m] if 0 <= i + k - p < L else 0)",
+        "input X : int8[H, V, C]\ninput W : int8[K, L, C, M]\nattr p = 1 in [0, 3)\n"
+        "output Y : int32[H, V, C, M]\n"
+        "Y[y, x, c, m] = sum[i < K, j < L](X[y + i - p, x + j - p, c] * W[i, j, c, m] "
+        "if 0 <= y + i - p < H and 0 <= x + j - p < V else 0)",
         by_channel,
     ),
     "narrow": Invented(

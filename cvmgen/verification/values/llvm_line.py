@@ -149,7 +149,7 @@ class LineTokens:
             token
             in ("ptr", "void", "float", "double", "half", "[", "{", "<", "x86_fp80", "metadata")
             or (re.fullmatch(r"i\d+", token) is not None)
-            or (token.startswith("%") and token[1:] in self.named)
+            or (token.startswith("%") and unquoted(token) in self.named)
         )
 
     def type(self) -> Type:
@@ -183,8 +183,8 @@ class LineTokens:
                 return Struct((), False)
             case _:
                 pass
-        if token.startswith("%") and token[1:] in self.named:
-            return self.named[token[1:]]
+        if token.startswith("%") and unquoted(token) in self.named:
+            return self.named[unquoted(token)]
         raise UnreadText(f"'{token}' is no type in: {self.text.strip()}")
 
     def struct(self, packed: bool) -> Struct:
