@@ -191,10 +191,18 @@ def _xor(a: Any, b: Any, bits: int) -> Any:
     return _bitwise("xor", a, b, bits)
 
 
+def _is_of_bits(value: Any) -> bool:
+    """Whether a number is the bits of a real one."""
+    inner = t.single(value)
+    return inner is not None and inner.key[0] == "bits"
+
+
 def _bitwise(opcode: str, a: Any, b: Any, bits: int) -> Any:
     """What is no arithmetic; a choice of constants on one side is one of results."""
     for one, other, turned in ((a, b, False), (b, a, True)):
         sides = choices.sides(one)
+        if opcode == "xor" and _is_of_bits(other):
+            continue  # the order of real numbers, which has a form of its own
         if sides is not None and all(isinstance(way, int) for way in sides[1:]):
             operate = binary(opcode, bits, frozenset())
             made = [operate(other, way) if turned else operate(way, other) for way in sides[1:]]
