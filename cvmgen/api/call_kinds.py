@@ -111,14 +111,15 @@ class CallKinds(Generic[Kind]):
 
 
 def mark_value(marks: list[Any], name: str, value: Any) -> bool:
-    """Note an attribute. Its type counts: 1, True and 1.0 are equal, but not alike as values."""
+    """Note an attribute. Its type counts: 1, True and 1.0 are equal, but not alike as values; nor
+    are 0.0 and -0.0."""
     kind = type(value)
     marks.append(name)
     marks.append(kind)
     if kind in (tuple, list):
         marks.append(tuple(value))
         return all(type(each) is int for each in value)
-    marks.append(value)
+    marks.append(value.hex() if kind is float else value)
     return value is None or kind in (int, float, bool, str)
 
 

@@ -69,6 +69,9 @@ def test_values_that_are_equal_but_not_alike(ops: Operators) -> None:
         "cvm.transpose: axes = (True, 0): a tuple of integers is needed"
     )
     assert ops.cvm.transpose(X, axes=(1, 0)).shape == (4, 3)
+    for scale in (0.0, -0.0, 0.0):
+        made = ops.tflite.dequantize(np.array([4, -4], np.int8), scale=scale)
+        assert str(made.tolist()) == str([4 * scale, -4 * scale])
 
 
 def test_precisions_that_another_call_measures(ops: Operators) -> None:
