@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import ClassVar
+
+import numpy as np
 
 from cvmgen.build.includes import with_included
 from cvmgen.emit import c_support
@@ -308,6 +311,7 @@ class Files:
         return render_template(
             "c/model_weights.c.j2",
             name=self.name,
+            headers=headers_for(self.weights_read.values()),
             arrays="\n\n".join(arrays),
             notice_model=NOTICE,
         )
@@ -359,10 +363,25 @@ def is_text(values: Array) -> bool:
     return values.itemsize == 1 and values.size >= LONG
 
 
+def number_text(value: float) -> str:
+    """A number of a parameter in C."""
+    if math.isfinite(value):
+        return str(value)
+    return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+
+
+def headers_for(arrays: Iterable[Array]) -> str:
+    """The lines for headers that definitions of arrays need."""
+    finite = all(each.dtype.kind != "f" or np.isfinite(each).all() for each in arrays)
+    names = ["stdint.h"] if finite else ["math.h", "stdint.h"]
+    return "\n".join(f"#include <{each}>" for each in names)
+
+
 def array_lines(head: str, values: Array) -> list[str]:
     """A definition of an array."""
     if not is_text(values):
-        return [f"{head} {{", *textwrap.wrap(", ".join(map(str, values.tolist())), 98), "};"]
+        numbers = ", ".join(map(number_text, values.tolist()))
+        return [f"{head} {{", *textwrap.wrap(numbers, 98), "};"]
     data = values.tobytes()
     lines = [
         f'    "{"".join(map(OCTAL.__getitem__, data[at : at + TEXT_BYTES]))}"'

@@ -18,7 +18,7 @@ from cvmgen.emit.render import render_template
 from cvmgen.graph.memory import cache_aligned
 from cvmgen.ir import nodes as i
 from cvmgen.model.device import host_part
-from cvmgen.model.emit import NOTICE, WORKSPACE_LEAST, Files, array_lines, first_name
+from cvmgen.model.emit import NOTICE, WORKSPACE_LEAST, Files, array_lines, first_name, headers_for
 from cvmgen.model.steps import KernelStep
 from cvmgen.model.storage import workspace_layout
 from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter, Mapped
@@ -201,6 +201,7 @@ class CudaFiles(Files):
         return render_template(
             "cuda/model_weights.cc.j2",
             name=self.name,
+            headers=headers_for(self.weights_read.values()),
             declared="\n".join(self.declared()),
             arrays="\n\n".join(arrays),
             notice_model=NOTICE,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from cvmgen.dtypes import FLOAT32
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import reassigned
 from cvmgen.ir.visit import rebuild, substitute, walk
@@ -21,13 +22,18 @@ def fused(model: Model, schedules: Schedules) -> Model:
     """The model with fewer kernels, and without tensors that nothing reads; the schedules say which
     kernels join others."""
     model = without_copies(model)
-    alone = {name for name, writers in model.writers().items() if len(writers) == 1}
+    alone = {
+        name
+        for name, writers in model.writers().items()
+        if len(writers) == 1 and model.tensors[name].can_be_local
+    }
+    singles = {name for name, each in model.tensors.items() if each.dtype == FLOAT32}
     done: list[ModelKernel] = []
     for kernel in model.kernels:
         makers = [at for at, each in enumerate(done) if each.written & kernel.read]
         wanted = makers and wants_fusion(kernel, schedules)
         wanted = wanted and not any(each.read & kernel.written for each in done[makers[-1] :])
-        together = fused_pair(done[makers[-1]], kernel, alone) if wanted else None
+        together = fused_pair(done[makers[-1]], kernel, alone, singles) if wanted else None
         if together is None:
             done.append(kernel)
         else:
@@ -72,9 +78,11 @@ def wants_fusion(reader: ModelKernel, schedules: Schedules) -> bool:
     return pointwise(reader) and schedules.says("model", "elementwise", "fuse") is not None
 
 
-def fused_pair(maker: ModelKernel, reader: ModelKernel, alone: set[str]) -> ModelKernel | None:
+def fused_pair(
+    maker: ModelKernel, reader: ModelKernel, alone: set[str], singles: Collection[str]
+) -> ModelKernel | None:
     """The reader inside the maker's loops; None where it does not read what is made there at
-    the same place.
+    the same place. `singles` are tensors of float32, to which what is read is rounded.
 
     What the reader does with an element several times, as one that copies it, gets loops inside.
     """
@@ -93,7 +101,7 @@ def fused_pair(maker: ModelKernel, reader: ModelKernel, alone: set[str]) -> Mode
     read: tuple[i.Stmt, ...] = rebuild(substitute(reader.body, dict(places)), local_reads(shared))
     for index, extent in reversed(inside):
         read = (i.Loop(index, i.Const(0), i.Const(extent), read, 0, read[0].span),)
-    body = behind(maker.body, block, (*with_locals(block.body, shared), *read))
+    body = behind(maker.body, block, (*with_locals(block.body, shared, singles), *read))
     origins = tuple(dict.fromkeys((*maker.origins, *reader.origins)))
     return replace(maker, body=body, origins=origins)
 
@@ -177,8 +185,11 @@ def local_name(tensor: str) -> str:
     return f"{tensor}.0"
 
 
-def with_locals(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.Stmt, ...]:
-    """Statements that keep in a local what they store to some tensors."""
+def with_locals(
+    body: tuple[i.Stmt, ...], tensors: frozenset[str], singles: Collection[str]
+) -> tuple[i.Stmt, ...]:
+    """Statements that keep in a local what they store to some tensors: the number that `singles`,
+    those of float32, hold then."""
     done: list[i.Stmt] = []
     for each in body:
         match each:
@@ -187,11 +198,24 @@ def with_locals(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.St
                 if value == local:
                     done.append(each)
                 else:
+                    if target.tensor in singles and not is_single(value, singles):
+                        value = i.Call("float32", (value,))
                     done.append(i.Let(local.name, "int", value, each.span))
                     done.append(replace(each, value=local))
             case _:
                 done.append(each)
     return tuple(done)
+
+
+def is_single(value: i.Expr, singles: Collection[str]) -> bool:
+    """Whether a real number is one of float32 as it is written."""
+    match value:
+        case i.Access(tensor=tensor):
+            return tensor in singles
+        case i.Call(function=function):
+            return function == "float32"
+        case _:
+            return False
 
 
 def local_reads(tensors: frozenset[str]) -> Callable[[Any], Any]:

@@ -54,6 +54,12 @@ class ModelTensor:
         """What its elements are: integers, conditions or real numbers."""
         return "int" if self.dtype is None else self.dtype.kind
 
+    @property
+    def can_be_local(self) -> bool:
+        """Whether a local of a kernel holds what an element does: real numbers of 16 bits are
+        rounded in memory alone."""
+        return self.dtype is None or self.kind != "real" or self.dtype.bits > 16
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -94,7 +94,7 @@ class KernelBuilder:
         single = {
             name: constant_of(tensor)
             for name, tensor in self.tensors.items()
-            if tensor.values is not None and (tensor.values == tensor.values.flat[0]).all()
+            if tensor.values is not None and is_one_value(tensor.values)
         }
 
         def change(node: Any) -> Any:
@@ -274,6 +274,12 @@ def memory_tensor(name: str, shape: tuple[int, ...], kind: str) -> ModelTensor:
             return own_type(name, shape, FLOAT64, None)
         case _:
             return ModelTensor(name, shape)
+
+
+def is_one_value(values: Array) -> bool:
+    """Whether all elements are one number; 0.0 and -0.0 are two."""
+    first = values.flat[0]
+    return bool((values == first).all()) and values.tobytes() == first.tobytes() * values.size
 
 
 def constant_of(tensor: ModelTensor) -> i.Expr:

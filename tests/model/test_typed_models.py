@@ -101,7 +101,7 @@ def plan(
         for each in steps
     )
     layout = placed(found, made, heads, (0,))
-    return Plan(found, (0,), made, heads, layout, {"data": 0}, opset="tflite", **more)
+    return Plan(found, (0,), made, heads, layout, {"data": 0}, **{"opset": "tflite"} | more)
 
 
 def rows(kind: str, *values: float) -> Array:
@@ -169,6 +169,32 @@ def moved() -> Plan:
     )
 
 
+def signed_zeros() -> Plan:
+    """A parameter whose elements are equal, and are two numbers."""
+    return plan(
+        [((2,), "float32"), ((2,), "float32"), ((2,), "float32")],
+        [("mul", (0, 1), (2,), {})],
+        (2, 0),
+        constants={1: rows("float32", 0.0, -0.0)},
+        opset="onnx",
+    )
+
+
+def rounded() -> Plan:
+    """A product that is rounded to 32 bits before something is subtracted, also where that is no
+    number."""
+    return plan(
+        [((3,), "float32")] * 5,
+        [("mul", (0, 1), (2,), {}), ("sub", (2, 3), (4,), {})],
+        (4, 0),
+        constants={
+            1: rows("float32", 1 + 2**-23, np.inf, -np.inf),
+            3: rows("float32", 1 + 2**-22, 1, np.nan),
+        },
+        opset="onnx",
+    )
+
+
 PLANS: list[tuple[Callable[[], Plan], list[Array], list[list[Array]], str]] = [
     (
         swapped,
@@ -184,6 +210,18 @@ PLANS: list[tuple[Callable[[], Plan], list[Array], list[list[Array]], str]] = [
         [rows("float32", np.nan, -0.0)],
         [[rows("float32", -0.0, np.nan, -0.0, -0.0).reshape(2, 2), rows("float32", np.nan, -0.0)]],
         "real numbers",
+    ),
+    (
+        signed_zeros,
+        [rows("float32", 1, 1)],
+        [[rows("float32", 0.0, -0.0), rows("float32", 1, 1)]],
+        "zeros of both signs",
+    ),
+    (
+        rounded,
+        [rows("float32", 1 + 2**-23, 1, 1)],
+        [[rows("float32", 0.0, np.inf, np.nan), rows("float32", 1 + 2**-23, 1, 1)]],
+        "each operation rounds",
     ),
 ]
 
