@@ -40,8 +40,8 @@ GATES = (
         lambda _, found: not found.product_loop or found.product_loop.cost <= MOST_FOR_A_PRODUCT,
     ),
     Gate(
-        "no local memory",
-        frozenset({"contraction", "streaming"}),
+        "no local memory",  # where the exact way of a real function keeps its limbs in a stream
+        frozenset({"contraction"}),
         lambda _, found: found.local == 0,
     ),
 )

@@ -164,8 +164,7 @@ class FunctionPrinter(KernelPrinter):
         given = [f"{each.local}{each.name}" for each in members]
         given += [f"const int64_t {c_identifier(each)}" for each in function.parameters]
         named = self.frame.named(function.name)
-        known = ", ".join(function.parameters)
-        said = comment(f"What branches do: each calls it with what it knows of {known}.")
+        said = comment("What branches do: each calls it with the numbers that it knows.")
         head = [said, "CVMGEN_INLINE", *signature(f"void {named}(", given)]
         return "\n".join([*head, *wrap_c(indented(lines)), "}"])
 

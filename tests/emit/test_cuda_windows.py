@@ -177,7 +177,7 @@ CONVOLUTIONS: list[Row] = [
     ),
     ((1, 6, 20, 20, 2, 3, 5, 5), {"padding": (2, 2), "groups": 2}, (4, 224), "of several planes"),
     ((1, 1, 6, 7, 2, 1, 3, 3), {"padding": (9, 8)}, (4, 256), "windows without an element"),
-    ((1, 64, 13, 13, 1, 64, 3, 3), {"padding": (1, 1)}, None, "too many planes"),
+    ((1, 999, 5, 5, 1, 999, 3, 3), {"padding": (1, 1)}, None, "too many planes"),
     ((1, 4, 16, 16, 4, 4, 1, 1), {}, None, "each element is read once"),
 ]
 

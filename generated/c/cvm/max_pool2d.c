@@ -221,7 +221,7 @@ int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
 
 /* Kernels for one choice of element types. */
 
-/* What branches do: each calls it with what it knows of SW. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void TYPED(max_pool2d_Y_branch)(const max_pool2d_plan *const plan, result_t *restrict Y,
                                 const int64_t x_block, const int64_t x_lanes, const int64_t n,

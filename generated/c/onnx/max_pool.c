@@ -136,7 +136,7 @@ static int max_pool_prepare(const onnx_max_pool_args *args, max_pool_plan *plan,
 #define element_t uint8_t
 #include "max_pool.c"
 
-/* What branches do: each calls it with what it knows of SW. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void max_pool_Y_branch_float32(const max_pool_plan *const plan, float *restrict Y,
                                const int64_t x_block, const int64_t x_lanes, const int64_t n,
@@ -699,7 +699,7 @@ int onnx_max_pool_bind(const onnx_max_pool_args *args, uint64_t constants, cvmge
 
 /* Kernels for one choice of element types. */
 
-/* What branches do: each calls it with what it knows of SW. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void TYPED(max_pool_Y_branch)(const max_pool_plan *const plan, element_t *restrict Y,
                               const int64_t x_block, const int64_t x_lanes, const int64_t n,

@@ -242,7 +242,7 @@ int onnx_qlinear_add_bind(const onnx_qlinear_add_args *args, uint64_t constants,
 
 /* Kernels for one choice of element types. */
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void TYPED(qlinear_add_Y_branch)(const qlinear_add_plan *const plan,
                                  const element_t *restrict A, const element_t *restrict B,

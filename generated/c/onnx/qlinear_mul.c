@@ -240,7 +240,7 @@ int onnx_qlinear_mul_bind(const onnx_qlinear_mul_args *args, uint64_t constants,
 
 /* Kernels for one choice of element types. */
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void TYPED(qlinear_mul_Y_branch)(const qlinear_mul_plan *const plan,
                                  const element_t *restrict A, const element_t *restrict B,

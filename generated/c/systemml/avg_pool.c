@@ -151,7 +151,7 @@ static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *p
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of SW. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void avg_pool_y_branch(const avg_pool_plan *const plan, const double *restrict x,
                        double *restrict y, const int64_t n, const int64_t c, const int64_t p,

@@ -165,7 +165,7 @@ static int conv2d_prepare(const systemml_conv2d_args *args, conv2d_plan *plan,
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of SW. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void conv2d_y_branch(const conv2d_plan *const plan, const double *restrict x,
                      const double *restrict w, double *restrict y, const int64_t n,

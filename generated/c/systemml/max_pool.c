@@ -158,7 +158,7 @@ static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *p
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of SW. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void max_pool_y_branch(const max_pool_plan *const plan, double *restrict y,
                        const int64_t q_block, const int64_t q_lanes, const int64_t n,

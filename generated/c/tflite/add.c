@@ -181,7 +181,7 @@ static int add_prepare(const tflite_add_args *args, add_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void add_Y_branch(const add_plan *const plan, const int8_t *restrict A,
                   const int8_t *restrict B, int8_t *restrict Y, const int64_t e,

@@ -146,7 +146,7 @@ static int equal_prepare(const tflite_equal_args *args, equal_plan *plan, cvmgen
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void equal_Y_branch(const equal_plan *const plan, const int8_t *restrict A,
                     const int8_t *restrict B, uint8_t *restrict Y, const int64_t e,

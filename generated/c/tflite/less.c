@@ -147,7 +147,7 @@ static int less_prepare(const tflite_less_args *args, less_plan *plan, cvmgen_er
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void less_Y_branch(const less_plan *const plan, const int8_t *restrict A,
                    const int8_t *restrict B, uint8_t *restrict Y, const int64_t e,

@@ -149,7 +149,7 @@ static int less_equal_prepare(const tflite_less_equal_args *args, less_equal_pla
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void less_equal_Y_branch(const less_equal_plan *const plan, const int8_t *restrict A,
                          const int8_t *restrict B, uint8_t *restrict Y, const int64_t e,

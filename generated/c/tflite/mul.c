@@ -152,7 +152,7 @@ static int mul_prepare(const tflite_mul_args *args, mul_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void mul_Y_branch(const mul_plan *const plan, const int8_t *restrict A,
                   const int8_t *restrict B, int8_t *restrict Y, const int64_t e,

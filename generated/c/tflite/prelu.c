@@ -132,7 +132,7 @@ static int prelu_prepare(const tflite_prelu_args *args, prelu_plan *plan, cvmgen
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void prelu_Y_branch(const prelu_plan *const plan, const int8_t *restrict X,
                     const int8_t *restrict A, int8_t *restrict Y, const int64_t d_row,

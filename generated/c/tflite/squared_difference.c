@@ -184,7 +184,7 @@ static int squared_difference_prepare(const tflite_squared_difference_args *args
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void squared_difference_Y_branch(const squared_difference_plan *const plan,
                                  const int8_t *restrict A, const int8_t *restrict B,

@@ -164,7 +164,7 @@ static int xnnpack_add_prepare(const tflite_xnnpack_add_args *args, xnnpack_add_
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void xnnpack_add_Y_branch(const xnnpack_add_plan *const plan, const int8_t *restrict A,
                           const int8_t *restrict B, int8_t *restrict Y, const int64_t d_row,

@@ -150,7 +150,7 @@ static int xnnpack_mul_prepare(const tflite_xnnpack_mul_args *args, xnnpack_mul_
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void xnnpack_mul_Y_branch(const xnnpack_mul_plan *const plan, const int8_t *restrict A,
                           const int8_t *restrict B, int8_t *restrict Y, const int64_t d_row,

@@ -164,7 +164,7 @@ static int xnnpack_sub_prepare(const tflite_xnnpack_sub_args *args, xnnpack_sub_
     return CVMGEN_OK;
 }
 
-/* What branches do: each calls it with what it knows of A_step, B_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void xnnpack_sub_Y_branch(const xnnpack_sub_plan *const plan, const int8_t *restrict A,
                           const int8_t *restrict B, int8_t *restrict Y, const int64_t d_row,

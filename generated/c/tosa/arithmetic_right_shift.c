@@ -338,7 +338,7 @@ static void TYPED(arithmetic_right_shift_input2_refused)(
 
 /* Kernels for one choice of element types. */
 
-/* What branches do: each calls it with what it knows of input2_step, input1_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void TYPED(arithmetic_right_shift_output_branch)(const arithmetic_right_shift_plan *const plan,
                                                  const element_t *restrict input1,

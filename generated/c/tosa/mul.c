@@ -225,7 +225,7 @@ static void mul_shift_refused_2_int32(const mul_plan *plan, const int8_t *restri
 #define element_t int16_t
 #include "mul.c"
 
-/* What branches do: each calls it with what it knows of input1_step, input2_step, input1_2_step, input2_2_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void mul_output_branch_int32_int32(const mul_plan *const plan, const int32_t *restrict input1,
                                    const int32_t *restrict input2, const int8_t *restrict shift,
@@ -424,7 +424,7 @@ int tosa_mul_bind(const tosa_mul_args *args, uint64_t constants, cvmgen_bound **
 
 /* Kernels for one choice of element types. */
 
-/* What branches do: each calls it with what it knows of input1_step, input2_step, input1_2_step, input2_2_step. */
+/* What branches do: each calls it with the numbers that it knows. */
 CVMGEN_INLINE
 void TYPED(mul_output_branch)(const mul_plan *const plan, const element_t *restrict input1,
                               const element_t *restrict input2, const int8_t *restrict shift,
