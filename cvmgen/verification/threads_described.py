@@ -18,7 +18,7 @@ DESCRIBED: Mapping[str, str] = {
     "cvmgen_cuda.h.j2": "78fb612e86ae1a87",
     "cvmgen_block.h.j2": "18002a82fd74e0da",
     "cvmgen_reduce.h.j2": "a7144da5274a8f36",
-    "cvmgen_tiles.h.j2": "08b330e858d419a4",
+    "cvmgen_tiles.h.j2": "869ab94e95b93bb3",
     "cvmgen_window.h.j2": "b8188555c5c68903",
     "cvmgen_vector.h": "3949bb13a3ced110",
 }

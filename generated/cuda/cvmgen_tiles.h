@@ -540,7 +540,9 @@ template <int SIDE> static inline __device__ uint32_t cvmgen_first_total() {
 }
 
 /* Hand the totals of a tile over. They pass through shared memory, so that the threads of a warp
-   have neighboring columns of one row: what these store fills whole sectors. */
+   have neighboring columns of one row: what these store fills whole sectors. The compiler knows
+   how many rounds a thread makes; were it to compute that, it would do so before the first tile
+   and hold it in registers all along. */
 template <typename Total, int SIDE, typename ColumnOf>
 static inline __device__ void cvmgen_hand_over(const cvmgen_sums<SIDE> &sums, int32_t *memory,
                                                const cvmgen_contraction &whole,
@@ -563,8 +565,8 @@ static inline __device__ void cvmgen_hand_over(const cvmgen_sums<SIDE> &sums, in
             }
         __syncthreads();
         CVMGEN_OVERLAP
-        for (int32_t at = (int32_t)threadIdx.x / SIDE; at < CVMGEN_PASS_ROWS;
-             at += CVMGEN_TILE_THREADS / SIDE) {
+        for (int32_t above = 0; above < CVMGEN_PASS_ROWS; above += CVMGEN_TILE_THREADS / SIDE) {
+            const int32_t at = above + (int32_t)threadIdx.x / SIDE;
             const int32_t row = tile.row + at / ROWS * part::ROWS + first + at % ROWS;
             if (row < whole.rows && column < whole.columns)
                 take(row, (Total)memory[cvmgen_total<SIDE>(at, across)]);
