@@ -103,7 +103,8 @@ def fused_pair(
         read = (i.Loop(index, i.Const(0), i.Const(extent), read, 0, read[0].span),)
     body = behind(maker.body, block, (*with_locals(block.body, shared, singles), *read))
     origins = tuple(dict.fromkeys((*maker.origins, *reader.origins)))
-    return replace(maker, body=body, origins=origins)
+    operator = reader.operator if reader.operator.has_reals else maker.operator
+    return replace(maker, body=body, origins=origins, operator=operator)
 
 
 @dataclass(frozen=True, slots=True)

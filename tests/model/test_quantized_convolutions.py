@@ -96,5 +96,44 @@ def test_convolutions(
             assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
 
 
+def one_column() -> Plan:
+    """An image with one column, which a tile and convolutions of each channel read, and a sum that
+    is made where the tile's bytes are."""
+    random, shape = np.random.default_rng(1), (1, 8, 4, 1)
+    constants: dict[int, Any] = {
+        1: random.integers(-128, 128, (8, 8, 1, 1)).astype("int8"),
+        2: random.integers(-128, 128, (8, 1, 3, 3)).astype("int8"),
+        3: np.linspace(0.01, 0.02, 8).astype("float32"),
+        4: random.integers(-500, 500, 8).astype("int32"),
+    }
+    given = [(each.shape, each.dtype) for each in constants.values()]
+    kinds = [(shape, np.dtype("uint8")), *given, *[(shape, np.dtype("uint8"))] * 3]
+    tensors = tuple(
+        PlannedTensor(f"n{at}", size, None, kind) for at, (size, kind) in enumerate(kinds)
+    )
+    scales = (("zx", 7), ("zy", 100), ("sx", 0.01), ("sy", 0.02))
+    alone = (*scales, ("pads", (1, 1, 1, 1)), ("group", 8))
+    steps = (
+        PlanStep("n5", "qlinear_conv", scales, (0, 1, 3, 4), (5,)),
+        PlanStep("n6", "qlinear_conv", alone, (0, 2, 3, 4), (6,)),
+        PlanStep("n7", "qlinear_add", (("sa", 0.5), ("zb", 3), ("zy", 9)), (0, 0), (7,)),
+    )
+    heads = (5, 6, 7)
+    layout = placed(tensors, steps, heads, (0,))
+    return Plan(tensors, (0,), steps, heads, layout, {"data": 0}, constants, opset="onnx")
+
+
+def test_one_column(libraries: dict[str, Operators], tmp_path: Path) -> None:
+    made = Made(one_column())
+    files = make_files(made, None, "made", libraries["python"])
+    assert len(files.tiles) == 1
+    write_changed(tmp_path, files.all())
+    model, expected = load_model(tmp_path), Network(made, libraries["numpy"])
+    given = np.random.default_rng(2).integers(0, 256, (1, 8, 4, 1)).astype("uint8")
+    for one, other in zip(model(given), expected(given), strict=True):
+        assert one.tobytes() == other.tobytes()
+        assert len(np.unique(one)) > 1
+
+
 def as_tuple(found: Any) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
