@@ -323,7 +323,7 @@ DRAW: dict[str, Draw] = {
     "tosa.bitwise_not": single(*BITS),
     "tosa.clz": single("int32"),
     "tosa.logical_not": single("bool"),
-    "tosa.identity": single(*MOVED),
+    "tosa.identity": single(*MOVED, "int64"),
     "tosa.negate": negate,
     "tosa.cast_bool": single(*BITS),
     "tosa.cast_int8": single("bool", "int16", "int32"),

@@ -13,7 +13,7 @@
 
    operator identity = single(itself) {
      "The tensor as it is."
-     type   T, U in (bool, bool), (int8, int8), (int16, int16), (int32, int32)
+     type   T, U in (bool, bool), (int8, int8), (int16, int16), (int32, int32), (int64, int64)
      example identity([1, 2]) == [1, 2]
    } */
 #include "cvmgen_bound.h"
@@ -30,16 +30,17 @@ typedef struct identity_plan {
 } identity_plan;
 
 /* The element types of input1, output. */
-static const int32_t identity_rows[4][2] = {
+static const int32_t identity_rows[5][2] = {
     {CVMGEN_BOOL, CVMGEN_BOOL},
     {CVMGEN_INT8, CVMGEN_INT8},
     {CVMGEN_INT16, CVMGEN_INT16},
     {CVMGEN_INT32, CVMGEN_INT32},
+    {CVMGEN_INT64, CVMGEN_INT64},
 };
 enum { identity_of_bool_bool, identity_of_int8_int8, identity_of_int16_int16,
-       identity_of_int32_int32 };
+       identity_of_int32_int32, identity_of_int64_int64 };
 static const char *const identity_types_names[] = {"input1"};
-static const cvmgen_types identity_types = {2, 1, 4, identity_rows[0], identity_types_names};
+static const cvmgen_types identity_types = {2, 1, 5, identity_rows[0], identity_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
@@ -119,6 +120,14 @@ static void identity_output_int32_int32(const identity_plan *plan,
     cvmgen_copy_i32(output, input1, n_size);
 }
 
+static void identity_output_int64_int64(const identity_plan *plan,
+                                        const int64_t *restrict input1,
+                                        int64_t *restrict output) {
+    const int64_t n_size = plan->n_size;
+    /* family single line 2: output[d...] = itself(input1[d...]) */
+    cvmgen_copy_i64(output, input1, n_size);
+}
+
 int tosa_identity_infer(const tosa_identity_args *args, cvmgen_error *error) {
     identity_plan plan;
     if (identity_prepare(args, &plan, error)) return CVMGEN_REFUSED;
@@ -146,9 +155,12 @@ static int identity_run(const tosa_identity_args *args, identity_plan *plan,
     } else if (plan->types == identity_of_int16_int16) {
         identity_output_int16_int16(plan, (const int16_t *)cvmgen_data(args->input1),
                                     (int16_t *)cvmgen_data(args->output));
-    } else {
+    } else if (plan->types == identity_of_int32_int32) {
         identity_output_int32_int32(plan, (const int32_t *)cvmgen_data(args->input1),
                                     (int32_t *)cvmgen_data(args->output));
+    } else {
+        identity_output_int64_int64(plan, (const int64_t *)cvmgen_data(args->input1),
+                                    (int64_t *)cvmgen_data(args->output));
     }
     return status;
 }

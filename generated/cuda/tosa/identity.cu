@@ -13,7 +13,7 @@
 
    operator identity = single(itself) {
      "The tensor as it is."
-     type   T, U in (bool, bool), (int8, int8), (int16, int16), (int32, int32)
+     type   T, U in (bool, bool), (int8, int8), (int16, int16), (int32, int32), (int64, int64)
      example identity([1, 2]) == [1, 2]
    } */
 #include "cvmgen_cuda.h"
@@ -99,6 +99,25 @@ tosa_identity_output_int32_int32(const __grid_constant__ tosa_identity_output_va
     }
 }
 
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tosa_identity_output_int64_int64(const __grid_constant__ tosa_identity_output_values values,
+                                 const int64_t *__restrict__ input1,
+                                 int64_t *__restrict__ output) {
+    const int64_t n_size = values.n_size;
+    /* family single line 2: output[d...] = itself(input1[d...]) */
+    const int64_t vectors = cvmgen_vectors(n_size, 2);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 2;
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 2);
+        const auto input1_vector = cvmgen_load<2>(&input1[d], 1, lanes);
+        cvmgen_vector<int64_t, 2> output_vector;
+        CVMGEN_UNROLL
+        for (int32_t lane = 0; lane < 2; ++lane)
+            output_vector.at[lane] = input1_vector.at[lane];
+        output_vector.store(&output[d], 1, lanes);
+    }
+}
+
 #ifndef __CUDACC_RTC__
 #include "tosa/identity.h"
 
@@ -110,16 +129,17 @@ struct identity_plan {
 };
 
 /* The element types of input1, output. */
-static const int32_t identity_rows[4][2] = {
+static const int32_t identity_rows[5][2] = {
     {CVMGEN_BOOL, CVMGEN_BOOL},
     {CVMGEN_INT8, CVMGEN_INT8},
     {CVMGEN_INT16, CVMGEN_INT16},
     {CVMGEN_INT32, CVMGEN_INT32},
+    {CVMGEN_INT64, CVMGEN_INT64},
 };
 enum { identity_of_bool_bool, identity_of_int8_int8, identity_of_int16_int16,
-       identity_of_int32_int32 };
+       identity_of_int32_int32, identity_of_int64_int64 };
 static const char *const identity_types_names[] = {"input1"};
-static const cvmgen_types identity_types = {2, 1, 4, identity_rows[0], identity_types_names};
+static const cvmgen_types identity_types = {2, 1, 5, identity_rows[0], identity_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
@@ -191,11 +211,16 @@ int tosa_identity_cuda(const tosa_identity_args *args, cvmgen_stream stream,
                                tosa_identity_output_int16_int16, values,
                                (const int16_t *)cvmgen_data(args->input1),
                                (int16_t *)cvmgen_data(args->output));
-    } else {
+    } else if (plan.types == identity_of_int32_int32) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                tosa_identity_output_int32_int32, values,
                                (const int32_t *)cvmgen_data(args->input1),
                                (int32_t *)cvmgen_data(args->output));
+    } else {
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 2),
+                               tosa_identity_output_int64_int64, values,
+                               (const int64_t *)cvmgen_data(args->input1),
+                               (int64_t *)cvmgen_data(args->output));
     }
     return status;
 }

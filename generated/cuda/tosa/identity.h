@@ -15,8 +15,8 @@ extern "C" {
 
 /* tosa.identity: The tensor as it is. spec/tosa/elementwise.cvm */
 typedef struct tosa_identity_args {
-    const cvmgen_tensor *input1; /* bool, int8, int16 or int32 */
-    cvmgen_tensor *output; /* bool, int8, int16 or int32 */
+    const cvmgen_tensor *input1; /* bool, int8, int16, int32 or int64 */
+    cvmgen_tensor *output; /* bool, int8, int16, int32 or int64 */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tosa_identity_args;
 /* All attributes at their defaults, everything else 0. */
