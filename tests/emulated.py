@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 # Product code is compiled as on every machine.
-FLAGS = ("-std=c11", "-pthread", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+REALS = ("-ffp-contract=off", "-fno-tree-slp-vectorize")
+FLAGS = ("-std=c11", "-pthread", "-Wall", "-Wextra", "-Werror", *REALS)
 BRING = "pip install 'cvmgen[emulation]' brings both"
 
 

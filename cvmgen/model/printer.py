@@ -10,7 +10,7 @@ from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment
 from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import has, nodes_in, read_tensors, stored_tensors
 from cvmgen.known.known_types import ElementStorage
 from cvmgen.model.steps import KernelStep
 from cvmgen.schedule.outline import OutlinedPart, call_name
@@ -51,14 +51,15 @@ class StepPrinter(FunctionPrinter):
         return bool(loop.vector and written - self.arrays and read - written)
 
     def loop(self, loop: i.Loop) -> list[str]:
-        """Totals of neighbouring results stay a loop for the compiler: written out before vectors
-        are found, between tests, gcc 12 gets them wrong."""
+        """Loops of totals, and those with choices, stay loops for the compiler: written out before
+        vectors are found, gcc 12 gets what is read on a condition wrong, by threes or fives."""
         lines = super().loop(loop)
         updated = any(
             each.target.tensor in self.arrays & read_tensors(each.value)
             for each in nodes_in(loop.body, i.Store)
         )
-        return ["CVMGEN_TOGETHER", *lines] if loop.vector and updated else lines
+        apart = loop.vector and (updated or has(loop.body, i.Select, i.If))
+        return ["CVMGEN_TOGETHER", *lines] if apart else lines
 
     def array(self, array: i.Array) -> str:
         """Totals of tiles are vectors."""

@@ -1,15 +1,15 @@
 /* Non-max suppression from C, with generated/c and nothing else. From the root of the checkout:
 
-   cc -std=c11 -O3 -ffp-contract=off -pthread -Igenerated/c examples/c/boxes.c \
-      generated/c/cvmgen*.c generated/c/cvm/non_max_suppression.c -lm -o boxes && ./boxes
+   cc -std=c11 -O3 -ffp-contract=off -fno-tree-slp-vectorize -pthread -Igenerated/c \
+      examples/c/boxes.c generated/c/cvmgen*.c generated/c/cvm/non_max_suppression.c -lm -o boxes && ./boxes
 
    Without -pthread it runs in one thread. A library of all operators to link with, static or
    shared:
 
-   cc -std=c11 -O3 -ffp-contract=off -pthread -fPIC -Igenerated/c -c generated/c/cvmgen*.c \
-      generated/c/cvm/[a-z]*.c && ar rcs libcvm.a *.o
-   cc -std=c11 -O3 -ffp-contract=off -pthread -fPIC -Igenerated/c -shared generated/c/cvmgen*.c \
-      generated/c/cvm/[a-z]*.c -lm -o libcvm.so */
+   cc -std=c11 -O3 -ffp-contract=off -fno-tree-slp-vectorize -pthread -fPIC -Igenerated/c \
+      -c generated/c/cvmgen*.c generated/c/cvm/[a-z]*.c && ar rcs libcvm.a *.o
+   cc -std=c11 -O3 -ffp-contract=off -fno-tree-slp-vectorize -pthread -fPIC -Igenerated/c \
+      -shared generated/c/cvmgen*.c generated/c/cvm/[a-z]*.c -lm -o libcvm.so */
 #include <stdio.h>
 #include <stdlib.h>
 

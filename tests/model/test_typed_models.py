@@ -195,6 +195,22 @@ def rounded() -> Plan:
     )
 
 
+LEFT, RIGHT = np.arange(-6, 6, dtype=np.float32), np.arange(20, 32, dtype=np.float32)
+LEFT, RIGHT = LEFT.reshape(4, 3), RIGHT.reshape(4, 3)
+BOUND = rows("float32", 3e38, 1, -1)
+
+
+def chosen() -> Plan:
+    """Rows of three elements, of which some are read."""
+    return plan(
+        [((4, 3), "float32"), ((3,), "float32"), ((4, 3), "bool")] + [((4, 3), "float32")] * 2,
+        [("less", (0, 1), (2,), {}), ("where", (2, 0, 3), (4,), {})],
+        (4, 0),
+        constants={1: BOUND, 3: RIGHT},
+        opset="onnx",
+    )
+
+
 PLANS: list[tuple[Callable[[], Plan], list[Array], list[list[Array]], str]] = [
     (
         swapped,
@@ -222,6 +238,12 @@ PLANS: list[tuple[Callable[[], Plan], list[Array], list[list[Array]], str]] = [
         [rows("float32", 1 + 2**-23, 1, 1)],
         [[rows("float32", 0.0, np.inf, np.nan), rows("float32", 1 + 2**-23, 1, 1)]],
         "each operation rounds",
+    ),
+    (
+        chosen,
+        [LEFT],
+        [[np.where(LEFT < BOUND, LEFT, RIGHT), LEFT]],
+        "rows of three choose",
     ),
 ]
 

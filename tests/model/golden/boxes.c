@@ -36,6 +36,7 @@ STEP
 static void abs1_step(const int8_t *restrict given, int8_t *restrict abs1) {
     /* data: cvm.cvm_clip, line 7 */
     /* abs1: cvm.abs, line 5 */
+    CVMGEN_TOGETHER
     for (int64_t d2 = 0; d2 < 480; ++d2) {
         const int32_t data = cvmgen_max_i32(-127, given[d2]);
         abs1[d2] = (int8_t)(data >= 0 ? data : -data);
@@ -67,6 +68,7 @@ static void get_valid_counts2_2_step(const int8_t *restrict abs1,
     /* get_valid_counts2: cvm.get_valid_count, line 12 */
     for (int64_t b = 0; b < 2; ++b) {
         for (int64_t i = 0; i < 40; ++i) {
+            CVMGEN_TOGETHER
             for (int64_t k = 0; k < 6; ++k)
                 get_valid_counts2_2[240 * b + 6 * i + k] =
                     (int8_t)(i < get_valid_counts2_V_length[b]
@@ -199,6 +201,7 @@ static void head0_step_part(const void *context, int64_t low, int64_t high) {
     /* relu5: cvm.relu, line 5 */
     for (int64_t at = low; at < high; ++at) {
         const int64_t b = at / 40, n = at % 40;
+        CVMGEN_TOGETHER
         CVMGEN_APART
         for (int64_t k = 0; k < 6; ++k) {
             const int32_t non_max_suppression4 = n < cvmgen_min_i64(7,

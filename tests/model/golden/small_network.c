@@ -68,6 +68,7 @@ static void t_0_CONV_2D_t3_3_step(const uint8_t *restrict image, const int16_t *
                                   .turned = false};
         cvmgen_run_tile(&tile);
         for (int64_t x = 0; x < 4; ++x) {
+            CVMGEN_TOGETHER
             for (int64_t oc = 0; oc < 8; ++oc) {
                 const int32_t total = totals[16 * x + oc];
                 const int32_t shift = t_0_CONV_2D_t3_2[oc];
@@ -92,6 +93,7 @@ static void t_1_DEPTHWISE_CONV_2D_t6_3_step(const int16_t *restrict t5,
     for (int64_t y = 0; y < 5; ++y) {
         for (int64_t x = 0; x < 4; ++x) {
             if (y >= 1 && y <= 3 && x >= 1 && x <= 2) {
+                CVMGEN_TOGETHER
                 for (int64_t oc = 0; oc < 8; ++oc) {
                     const int32_t shift = t_1_DEPTHWISE_CONV_2D_t6_2[oc];
                     const int32_t total = (int16_t)((t_0_CONV_2D_t3_3[32 * y + 8 * x + oc - 40]
@@ -135,6 +137,7 @@ static void t_1_DEPTHWISE_CONV_2D_t6_3_step(const int16_t *restrict t5,
                         }
                     }
                 }
+                CVMGEN_TOGETHER
                 for (int64_t oc = 0; oc < 8; ++oc) {
                     const int32_t shift = t_1_DEPTHWISE_CONV_2D_t6_2[oc];
                     const int32_t x_2 = (int32_t)(((int64_t)(total[oc] + t5[oc])
@@ -172,6 +175,7 @@ static void t_3_ADD_t10_step(const int16_t *restrict t8,
                                   .turned = false};
         cvmgen_run_tile(&tile);
         for (int64_t x = 0; x < 4; ++x) {
+            CVMGEN_TOGETHER
             for (int64_t oc = 0; oc < 8; ++oc) {
                 const int32_t total = totals[16 * x + oc];
                 const int32_t shift = t_2_CONV_2D_t9_2[oc];
@@ -202,6 +206,7 @@ static void t_5_RESHAPE_t12_step(const int8_t *restrict t_3_ADD_t10,
         for (int64_t x = 0; x < 2; ++x) {
             const int64_t taken = (cvmgen_min_i64(y * 3 + 3, 5) - y * 3) * (x * 2 + 2 - x * 2);
             if (3 * y <= 2) {
+                CVMGEN_TOGETHER
                 for (int64_t c = 0; c < 8; ++c) {
                     const int32_t total = t_3_ADD_t10[96 * y + 16 * x + c]
                         + t_3_ADD_t10[96 * y + 16 * x + c + 8]
@@ -227,6 +232,7 @@ static void t_5_RESHAPE_t12_step(const int8_t *restrict t_3_ADD_t10,
                         }
                     }
                 }
+                CVMGEN_TOGETHER
                 for (int64_t c = 0; c < 8; ++c) {
                     const int32_t t_4_AVERAGE_POOL_2D_t11 = (int32_t)cvmgen_max_i64(-128,
                         cvmgen_min_i64((total[c] + (total[c] > 0 ? taken >> 1 : -(taken >> 1)))
@@ -244,6 +250,7 @@ static void t_6_FULLY_CONNECTED_t16_3_step(const int8_t *restrict t14,
                                            const int8_t *restrict t_5_RESHAPE_t12,
                                            int8_t *restrict t_6_FULLY_CONNECTED_t16_3) {
     /* 6 FULLY_CONNECTED t16: tflite.fully_connected, family scaled_layer line 6 */
+    CVMGEN_TOGETHER
     for (int64_t j = 0; j < 5; ++j) {
         const int32_t shift = -7;
         const int32_t total = (int16_t)((t_5_RESHAPE_t12[0] - -20) * t14[j])

@@ -67,6 +67,7 @@ static void head1_step(const int8_t *restrict t10, const int8_t *restrict t11,
                        uint8_t *restrict head1) {
     /* 7 FULLY_CONNECTED scores: tflite.fully_connected, family scaled_layer line 6 */
     /* 8 QUANTIZE unsigned: tflite.requantize_unsigned, line 5 */
+    CVMGEN_TOGETHER
     for (int64_t j = 0; j < 3; ++j) {
         const int32_t shift = -7;
         const int32_t total = (int16_t)((t_6_RESHAPE_t8[0] - 5) * t10[j])

@@ -122,6 +122,7 @@ static void head0_step_part(const void *context, int64_t low, int64_t high) {
                 }
             }
         }
+        CVMGEN_TOGETHER
         CVMGEN_APART
         for (int64_t x = 0; x < 6; ++x) {
             const int32_t abs7 = total[x] >= 0 ? total[x] : -total[x];
