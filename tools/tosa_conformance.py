@@ -29,6 +29,8 @@ import cvmgen  # noqa: E402
 from cvmgen.errors import CvmgenError  # noqa: E402
 
 EXTENSIONS = ("tosa-ext-int16", "tosa-ext-doubleround", "tosa-ext-inexactround")
+INEXACT = "RESCALE_INEXACT"
+"""How a test says that TOSA leaves the rounding to us; the model does it by float32."""
 OF_REALS = {"EXP", "SIGMOID", "TANH", "REDUCE_PRODUCT"}
 
 
@@ -43,7 +45,7 @@ def main(environment: str, folder: str, *operators: str) -> int:
         counts = Counter[str]()
         for verdict, test in verdicts(tools, ops, made):
             counts[verdict] += 1
-            if verdict not in ("equal", "refused"):
+            if verdict not in ("equal", "close", "refused"):
                 faults += 1
                 print(f"{verdict}: {test}")
         print(f"{name}: {dict(counts)}", flush=True)
@@ -87,7 +89,12 @@ def verdict(tools: Tools, ops: Any, test: Path, about: dict[str, Any]) -> str:
     theirs = tools.run(test / about["tosa_file"], files)
     if theirs is None:
         return "no result of the model"
-    return "equal" if np.array_equal(theirs.astype(ours.dtype), ours) else "different"
+    if np.array_equal(theirs.astype(ours.dtype), ours):
+        return "equal"
+    modes = {each["mode"] for each in about["meta"]["compliance"]["tensors"].values()}
+    exact, other = ours.astype(np.int64), theirs.astype(np.int64)
+    close = bool((np.abs(exact - other) <= 1 + np.abs(exact) * 2.0**-23).all())
+    return "close" if modes == {INEXACT} and close else "different"
 
 
 def answer(ops: Any, graph: Path, files: dict[str, Path]) -> Any:

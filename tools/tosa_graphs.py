@@ -160,7 +160,7 @@ def call_of(graph: Graph, given: dict[str, Array]) -> Call:
     for place, name in enumerate(step["inputs"]):
         key = SHAPES.get(operator, {}).get(place)
         if name in shapes:
-            values = np.array(shapes[name]["data"], np.uint8).view("<i8")
+            values = np.array(shapes[name]["data"], np.uint8).view("<i8")[: shapes[name]["rank"]]
             attributes[key or f"shape {place}"] = tuple(int(each) for each in values)
         else:
             inputs.append(given[name] if name in given else elements_of(tensors[name]))
