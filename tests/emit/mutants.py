@@ -437,7 +437,7 @@ MUTANTS = (
         "machine code",
         TILES,
         "m8n8.x4",
-        "m8n8.x8",
+        "m8n8.x3",
     ),
     Mutant(
         "fewer registers than sums",
