@@ -22,6 +22,7 @@ from cvmgen.build import cuda_compiler
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
 from cvmgen.graph import load
 from cvmgen.typed import element_type
+from tests.api.refusals import refusal
 from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
 from tests.graph.stubs import graph, use, variable
 
@@ -264,12 +265,6 @@ def test_memory_of_the_host(ops: Operators, state: State, given: Any, message: s
     with pytest.raises(OperatorError) as caught:
         ops.cvm.relu(given, precisions=[8])
     assert str(caught.value).startswith(f"cvm.relu: {message}")
-
-
-def refusal(function: Any, *arguments: Any, **more: Any) -> str:
-    with pytest.raises(OperatorError) as caught:
-        function(*arguments, **more)
-    return str(caught.value)
 
 
 def test_what_is_refused_of_arrays(ops: Operators, device: Device, state: State) -> None:

@@ -29,7 +29,8 @@ from cvmgen.build import (
 from cvmgen.errors import BuildError
 from cvmgen.paths import MANIFEST
 from tests.emit.cuda_texts import classes
-from tests.emit.mutants import MUTANTS, STEPS, Mutant
+from tests.emit.mutant import STEPS, Mutant
+from tests.emit.mutants import MUTANTS
 from tests.emit.on_cpu import library
 from tests.emit.processes import ROOT
 from tests.emit.run_mutant import CALLS, CAUGHT, ORDERS, PASSED

@@ -123,6 +123,18 @@ def test_integers_of_numbers_that_are_cut(helpers: ctypes.CDLL) -> None:
         assert function(value, low, high) == wanted, (value, low, high)
 
 
+def test_straight_code_rounds_to_32_bits() -> None:
+    """Vectors that gcc 12 makes of it by itself leave that out."""
+    lines = (f"y[{at}] = (double)(float)x[{at}];" for at in range(2))
+    head = "void rounded(const double *restrict x, double *restrict y)"
+    text = f"{head};\n{head} {{ {' '.join(lines)} }}\n"
+    rounded = ctypes.CDLL(str(compile_library({"rounded.c": text}, name="rounded"))).rounded
+    array = ctypes.c_double * 2
+    numbers, found = array(1 / 3, 2 / 3), array()
+    rounded(numbers, found)
+    assert [*found] == [reals.to_float32(each) for each in numbers]
+
+
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.floats(), st.floats())
 def test_functions_of_any_numbers(helpers: ctypes.CDLL, one: float, other: float) -> None:
